@@ -1,0 +1,143 @@
+"""Checks at the rim: each takes what a user gave and returns a clean value or says what to do."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.errors import DataError, SettingError
+
+
+def check_choice(value: Any, name: str, allowed: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise SettingError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+    return value
+
+
+def check_number(value: Any, name: str, *, low: float = -math.inf, above: float = -math.inf) -> float:
+    """Check for a finite number that is at least `low` and greater than `above`."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise SettingError(f"{name} must be a finite number; got {value!r}.")
+    number = float(value)
+    if number < low:
+        raise SettingError(f"{name} must be {low:g} or more; got {number:g}.")
+    if number <= above:
+        raise SettingError(f"{name} must be greater than {above:g}; got {number:g}.")
+    return number
+
+
+def check_count(value: Any, name: str, *, low: int = 0) -> int:
+    """Check for a whole number that is at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise SettingError(f"{name} must be a whole number; got {value!r}.")
+    if value < low:
+        raise SettingError(f"{name} must be {low} or more; got {value}.")
+    return int(value)
+
+
+def check_response(y: Any) -> FloatArray:
+    """Check for a vector of at least two finite numbers."""
+    values = _numeric(y, "y")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"y must be one-dimensional; got shape {values.shape}. Pass a single column.")
+    if len(values) < 2:
+        raise DataError(f"y must have at least 2 values; got {len(values)}.")
+    _finite(values, "y")
+    return values
+
+
+def check_design(X: Any, n_obs: int) -> FloatArray:
+    """Check for a matrix of finite numbers with one row per observation."""
+    values = _numeric(X, "X")
+    if values.ndim != 2:
+        raise DataError(
+            f"X must be two-dimensional (rows, columns); got shape {values.shape}. "
+            "For a single column use X[:, None]."
+        )
+    if len(values) != n_obs:
+        raise DataError(f"X and y must have the same number of rows; got {len(values)} and {n_obs}.")
+    _finite(values, "X")
+    return values
+
+
+def check_weights(sample_weight: Any, n_obs: int) -> FloatArray:
+    """Check for frequency weights; None means one for each row."""
+    if sample_weight is None:
+        return np.ones(n_obs)
+    weights = _per_row(sample_weight, "sample_weight", n_obs)
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise DataError(
+            f"sample_weight must not be negative; got {weights[row]:g} in row {row}. "
+            "A weight says how often a row was observed; use 0 to leave it out."
+        )
+    if np.count_nonzero(weights) < 2:
+        raise DataError("sample_weight must be positive in at least 2 rows; nothing else is left to learn from.")
+    return weights
+
+
+def check_offset(offset: Any, n_obs: int) -> FloatArray:
+    """Check for a known part of the linear predictor; None means zero."""
+    return np.zeros(n_obs) if offset is None else _per_row(offset, "offset", n_obs)
+
+
+def column_names(X: Any, n_columns: int) -> tuple[str, ...]:
+    """Take the names a data frame has, or x1, x2, ... for an array."""
+    names = getattr(X, "columns", None)
+    if names is None:
+        return tuple(f"x{j + 1}" for j in range(n_columns))
+    return tuple(map(str, names))
+
+
+def _per_row(values: Any, name: str, n_obs: int) -> FloatArray:
+    clean = _numeric(values, name)
+    if clean.shape != (n_obs,):
+        raise DataError(f"{name} must have one value per row, {n_obs} in all; got shape {clean.shape}.")
+    _finite(clean, name)
+    return clean
+
+
+def _numeric(values: Any, name: str) -> FloatArray:
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biuf":
+            raw = np.asarray(raw, dtype=object)
+            if any(isinstance(value, str | bytes) for value in raw.flat):
+                raise ValueError
+        if raw.dtype.kind == "c":
+            raise ValueError
+        return np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must hold numbers only; {_first_bad(values)}.") from None
+
+
+def _first_bad(values: Any) -> str:
+    try:
+        cells = np.asarray(values, dtype=object)
+    except ValueError:
+        return "its rows have different lengths"
+    for index, value in np.ndenumerate(cells):
+        try:
+            if isinstance(value, str | bytes):
+                raise TypeError
+            float(value)
+        except (TypeError, ValueError):
+            place = f"row {index[0]}" + (f", column {index[1]}" if len(index) > 1 else "") if index else "it"
+            return f"got {value!r} in {place}. Code categories as numbers and fill or drop missing values"
+    return f"got {type(values).__name__}"
+
+
+def _finite(values: FloatArray, name: str) -> None:
+    if np.isfinite(values).all():
+        return
+    index = np.argwhere(~np.isfinite(values))[0]
+    place = f"row {index[0]}" + (f", column {index[1]}" if len(index) > 1 else "")
+    raise DataError(
+        f"{name} must be finite; got {values[tuple(index)]} in {place}. Fill or drop missing values first."
+    )

@@ -1,0 +1,33 @@
+"""Every error and warning that bgnlm raises on purpose."""
+
+
+class BgnlmError(Exception):
+    """Base of all errors that bgnlm raises on purpose."""
+
+
+class SettingError(BgnlmError, ValueError):
+    """A setting has a value that is not allowed."""
+
+
+class DataError(BgnlmError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class FeatureError(BgnlmError, ValueError):
+    """A feature cannot be built, parsed or evaluated."""
+
+
+class MissingExtraError(BgnlmError, ImportError):
+    """A package that an optional part needs is not installed."""
+
+
+class BgnlmWarning(UserWarning):
+    """Base of all warnings that bgnlm issues on purpose."""
+
+
+class FeatureRangeWarning(BgnlmWarning):
+    """A feature is not finite for some new rows and was set to a value seen in training."""
+
+
+class ModelStatusWarning(BgnlmWarning):
+    """A model's score is defined by convention only; the message says why and what to do."""

@@ -1,0 +1,86 @@
+"""Features as LaTeX, for reports."""
+
+import re
+
+from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm.features.render import join_terms, with_exponents
+from bgnlm.features.transform import Transform
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{character: "\\" + character for character in "{}$&%#_"},
+}
+
+
+def to_latex(feature: Feature, digits: int = 4) -> str:
+    r"""Write a feature for LaTeX's math mode (with amsmath and amssymb), numbers rounded to `digits`.
+
+    A cut point that is not known yet appears as t.
+    """
+    match feature:
+        case Input(name=name):
+            return _name(name)
+        case Modification(transform=transform, operand=operand, parameters=parameters):
+            return _call(transform, to_latex(operand, digits), parameters, digits)
+        case Multiplication():
+            return r" \, ".join(
+                _power(factor, exponent, digits) for factor, exponent in with_exponents(feature)
+            )
+        case Projection(transform=transform, parameters=parameters):
+            return _call(transform, _weighted_sum(feature, digits), parameters, digits)
+
+
+def _power(base: Feature, exponent: int, digits: int) -> str:
+    text = to_latex(base, digits)
+    if exponent == 1:
+        return text
+    return f"{text}^{{{exponent}}}" if isinstance(base, Input) else rf"\left({text}\right)^{{{exponent}}}"
+
+
+def _weighted_sum(feature: Projection, digits: int) -> str:
+    terms = [(feature.intercept, _number(abs(feature.intercept), digits))] if feature.intercept else []
+    for operand, weight in zip(feature.operands, feature.weights, strict=True):
+        number, text = _number(abs(weight), digits), to_latex(operand, digits)
+        terms.append((weight, text if number == "1" else rf"{number} \, {text}"))
+    return join_terms(terms)
+
+
+def _call(transform: Transform, argument: str, parameters: tuple[float, ...], digits: int) -> str:
+    cut_points = [_signed(value, digits) for value in parameters] or ["t"]
+    replacements = {"#1": argument, "#2": cut_points[0]}
+    # One pass, so that a "#2" within the argument stays what it is.
+    return re.sub("#[12]", lambda found: replacements[found.group()], _template(transform))
+
+
+def _template(transform: Transform) -> str:
+    if transform.latex is not None:
+        return transform.latex
+    arguments = "#1" if transform.quantile is None else "#1, #2"
+    return rf"\operatorname{{{_escaped(transform.name)}}}\left({arguments}\right)"
+
+
+def _signed(value: float, digits: int) -> str:
+    text = _number(abs(value), digits)
+    return rf"\left(-{text}\right)" if value < 0 else text
+
+
+def _number(value: float, digits: int) -> str:
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def _name(name: str) -> str:
+    if not name.isascii() or not name.isalnum():
+        return rf"\text{{{_escaped(name)}}}"
+    return name if len(name) == 1 and name.isalpha() else rf"\mathrm{{{name}}}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        _SPECIAL.get(character, character if character.isprintable() else " ") for character in text
+    )

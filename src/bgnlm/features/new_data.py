@@ -1,0 +1,61 @@
+"""Features on rows that were not seen in training, where a feature may overflow or not be defined."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from bgnlm._typing import FloatArray
+from bgnlm.errors import FeatureError, FeatureRangeWarning
+from bgnlm.features.cut_points import weighted_quantile
+from bgnlm.features.evaluate import Evaluator
+from bgnlm.features.nodes import Feature
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRange:
+    """Smallest, largest and middle value of a feature in the training data."""
+
+    minimum: float
+    maximum: float
+    median: float
+
+    @classmethod
+    def of(cls, column: FloatArray, sample_weight: FloatArray | None = None) -> Self:
+        """Range of a finite column; rows of weight zero do not count."""
+        rows = column if sample_weight is None else column[np.asarray(sample_weight) > 0]
+        median = weighted_quantile(column, 0.5, sample_weight)
+        return cls(float(rows.min()), float(rows.max()), median)
+
+
+def evaluate_on_new_data(
+    features: Sequence[Feature], ranges: Sequence[TrainingRange], X: npt.ArrayLike, names: Sequence[str]
+) -> FloatArray:
+    """Columns of features on new rows, finite throughout.
+
+    Where a feature is not finite it gets a value seen in training: the maximum for infinity, the minimum for
+    minus infinity, the median where it is not defined (NaN). One `FeatureRangeWarning` names all features
+    concerned, with the number of rows. Finite values are kept however far they are from the training data.
+    """
+    if len(features) != len(ranges):
+        raise FeatureError(f"{len(features)} features need as many training ranges, got {len(ranges)}.")
+    matrix = Evaluator(X, names).matrix(features)
+    concerned = []
+    for j, (feature, seen) in enumerate(zip(features, ranges, strict=True)):
+        n_bad = int(np.count_nonzero(~np.isfinite(matrix[:, j])))
+        if n_bad:
+            np.nan_to_num(matrix[:, j], copy=False, nan=seen.median, posinf=seen.maximum, neginf=seen.minimum)
+            concerned.append(f"{feature} ({n_bad} {'row' if n_bad == 1 else 'rows'})")
+    if concerned:
+        warnings.warn(_message(concerned), FeatureRangeWarning, stacklevel=2)
+    return matrix
+
+
+def _message(concerned: list[str]) -> str:
+    return (
+        "not finite on new data and set to the maximum (inf), minimum (-inf) or median (NaN) of the training "
+        f"data: {', '.join(concerned)}. Check these rows for values far outside the training data."
+    )

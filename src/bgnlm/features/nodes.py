@@ -1,0 +1,246 @@
+"""Features as small frozen values, canonical at birth: the three operations of section 2.1 of the paper.
+
+Equality and hashing are structural, so a feature serves as a key wherever it is met again: in another
+population, another chain or another process.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any, Self, TypeAlias, cast
+
+from bgnlm.errors import FeatureError
+from bgnlm.features.transform import Transform
+
+SortKey: TypeAlias = tuple[Any, ...]
+
+# Far beyond any search; these keep recursion and powers of powers within bounds.
+MAX_NESTING = 100
+MAX_LEAVES = 10_000
+
+
+class _Node:
+    """What all features share: an order, a cached hash, and limits on their size."""
+
+    __slots__ = ("_hash", "_key", "_leaves", "_nesting")
+
+    _hash: int
+    _key: SortKey
+    _leaves: int
+    _nesting: int
+
+    def _seal(self, rank: int, own_operations: int, children: "tuple[Feature, ...]", *rest: Any) -> None:
+        """Check the size and store the sort key, whose first entry is the operation count."""
+        leaves = sum(child._leaves for child in children) or 1
+        nesting = 1 + max((child._nesting for child in children), default=-1)
+        _check_size(leaves, nesting)
+        operations = own_operations + sum(child._key[0] for child in children)
+        key = (operations, rank, *rest)
+        for name, value in (("_key", key), ("_hash", hash(key)), ("_leaves", leaves), ("_nesting", nesting)):
+            object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, _Node):
+            return NotImplemented
+        return self._hash == other._hash and self._key == other._key
+
+    def __str__(self) -> str:
+        from bgnlm.features.render import render
+
+        return render(cast("Feature", self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings differ between processes: unpickling builds the feature anew.
+        return type(self), tuple(getattr(self, field.name) for field in fields(cast("Any", self)))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input(_Node):
+    """A column of the data, by its name (any string that is not empty)."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise FeatureError(
+                f"the name of an input must be a string that is not empty, got {self.name!r}. "
+                "Give the column a name first."
+            )
+        _set(self, name=str(self.name))
+        self._seal(0, 0, (), self.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Modification(_Node):
+    """g(F): a transform of one feature; `parameters` holds the learnt cut point of a threshold transform."""
+
+    transform: Transform
+    operand: "Feature"
+    parameters: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_features((self.operand,))
+        _set(self, parameters=_checked_parameters(self.transform, self.parameters))
+        self._seal(1, 1, (self.operand,), self.transform.name, self.operand._key, self.parameters)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Multiplication(_Node):
+    """F_1 · ... · F_m: two or more factors, none of which is itself a product, in canonical order."""
+
+    factors: "tuple[Feature, ...]"
+
+    def __post_init__(self) -> None:
+        given = tuple(self.factors)
+        _check_features(given)
+        if len(given) < 2:
+            raise FeatureError(
+                f"a product needs two factors or more, got {len(given)}. Use the factor itself."
+            )
+        _check_size(sum(factor._leaves for factor in given), 0)
+        flat = (part for factor in given for part in _factors_of(factor))
+        _set(self, factors=tuple(sorted(flat, key=sort_key)))
+        keys = tuple(factor._key for factor in self.factors)
+        self._seal(2, len(self.factors) - 1, self.factors, keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection(_Node):
+    """g(intercept + sum of weight · F): a transform of a weighted sum of two or more different features.
+
+    Operands are sorted, equal ones merged by adding their weights, and those of weight zero left out.
+    """
+
+    transform: Transform
+    operands: "tuple[Feature, ...]"
+    weights: tuple[float, ...]
+    intercept: float = 0.0
+    parameters: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        operands, weights = _merged(tuple(self.operands), _finite(self.weights, "weights"))
+        _set(self, operands=operands, weights=weights, intercept=_finite((self.intercept,), "intercept")[0])
+        _set(self, parameters=_checked_parameters(self.transform, self.parameters))
+        keys = tuple(operand._key for operand in operands)
+        rest = (self.transform.name, keys, weights, self.intercept, self.parameters)
+        self._seal(3, len(operands), operands, *rest)
+
+
+Feature: TypeAlias = Input | Modification | Multiplication | Projection
+
+
+def sort_key(feature: Feature) -> SortKey:
+    """Key of the canonical order of features: fewer operations come first."""
+    return feature._key
+
+
+def modify(transform: Transform, operand: Feature, parameters: Iterable[float] = ()) -> Modification:
+    """Apply a transform to one feature."""
+    return Modification(transform, operand, tuple(parameters))
+
+
+def multiply(*factors: Feature) -> Multiplication:
+    """Multiply features; the result does not depend on their order or grouping."""
+    return Multiplication(factors)
+
+
+def power(base: Feature, exponent: int) -> Feature:
+    """Multiply a feature with itself, `exponent` factors in all."""
+    if exponent < 1:
+        raise FeatureError(
+            f"an exponent must be a whole number from 1 on, got {exponent}. Use inverse for 1/x."
+        )
+    _check_size(exponent * base._leaves, base._nesting)
+    return base if exponent == 1 else Multiplication((base,) * exponent)
+
+
+def project(
+    transform: Transform,
+    operands: Iterable[Feature],
+    weights: Iterable[float],
+    intercept: float = 0.0,
+    parameters: Iterable[float] = (),
+) -> Projection:
+    """Apply a transform to a weighted sum of two or more different features."""
+    return Projection(transform, tuple(operands), tuple(weights), intercept, tuple(parameters))
+
+
+def _set(node: _Node, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(node, name, value)
+
+
+def _factors_of(feature: Feature) -> tuple[Feature, ...]:
+    return feature.factors if isinstance(feature, Multiplication) else (feature,)
+
+
+def _merged(
+    operands: tuple[Feature, ...], weights: tuple[float, ...]
+) -> tuple[tuple[Feature, ...], tuple[float, ...]]:
+    _check_features(operands)
+    if len(operands) != len(weights):
+        raise FeatureError(
+            f"a projection of {len(operands)} features needs as many weights, got {len(weights)}."
+        )
+    total: dict[Feature, float] = {}
+    for operand, weight in zip(operands, weights, strict=True):
+        total[operand] = total.get(operand, 0.0) + weight
+    _finite(total.values(), "sums of weights")
+    kept = sorted((operand for operand in total if total[operand]), key=sort_key)
+    if len(kept) < 2:
+        raise FeatureError(
+            "a projection needs two different features or more with weights other than zero, "
+            f"got {len(kept)}. Use modify(transform, feature) for a transform of one feature."
+        )
+    return tuple(kept), tuple(total[operand] for operand in kept)
+
+
+def _finite(values: Iterable[float], what: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(value) + 0.0 for value in values)  # + 0.0 makes -0.0 the same as 0.0
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FeatureError(f"the {what} of a feature must be numbers, got {values!r}.") from error
+    if not all(map(isfinite, numbers)):
+        raise FeatureError(f"the {what} of a feature must be finite, got {numbers}.")
+    return numbers
+
+
+def _checked_parameters(transform: Transform, parameters: Iterable[float]) -> tuple[float, ...]:
+    if not isinstance(transform, Transform):
+        raise FeatureError(
+            f"expected a Transform, got {transform!r}. Use get_transform(name) for a known one."
+        )
+    numbers = _finite(parameters, "cut points")
+    allowed = 0 if transform.quantile is None else 1
+    if len(numbers) > allowed:
+        raise FeatureError(
+            f"transform {transform.name} takes {allowed} cut points, got {len(numbers)}: {numbers}."
+        )
+    return numbers
+
+
+def _check_features(values: tuple[Feature, ...]) -> None:
+    for value in values:
+        if not isinstance(value, _Node):
+            raise FeatureError(
+                f"expected a feature, got {value!r}. Use Input(name) for a column of the data."
+            )
+
+
+def _check_size(leaves: int, nesting: int) -> None:
+    if leaves > MAX_LEAVES or nesting > MAX_NESTING:
+        raise FeatureError(
+            f"a feature may hold at most {MAX_LEAVES} inputs, nested at most {MAX_NESTING} deep; "
+            f"this one would hold {leaves}, {nesting} deep. Use a smaller one."
+        )

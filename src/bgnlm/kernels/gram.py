@@ -1,0 +1,124 @@
+"""Residual sums of squares of many subsets of columns from one Gram matrix.
+
+`gram` is the matrix of inner products of the centred columns, scaled to unit norm, with the response as
+last row and column. Eliminating the columns of a model leaves RSS / TSS in the last corner. Besides it
+every model gets its smallest pivot, which tells how far rounding reaches, and the log determinant of its
+block. A model with a pivot at or below `tolerance` is rank deficient and gets residual -1.
+"""
+
+import math
+
+import numpy as np
+
+from bgnlm.kernels._jit import jit
+
+RANK_DEFICIENT = -1.0
+
+
+@jit
+def eliminate_subset(gram, columns, size, tolerance, work):
+    """Residual, smallest pivot and log determinant of the model with `columns[:size]`."""
+    last = gram.shape[0] - 1
+    for a in range(size):
+        row = gram[columns[a]]
+        for b in range(a, size):
+            work[a, b] = row[columns[b]]
+        work[a, size] = row[last]
+    residual = gram[last, last]
+    smallest = 1.0
+    log_determinant = 0.0
+    determinant = 1.0
+    for a in range(size):
+        pivot = work[a, a]
+        if not pivot > tolerance:
+            return RANK_DEFICIENT, 0.0, 0.0
+        smallest = min(smallest, pivot)
+        determinant *= pivot
+        if determinant < 1e-100 or determinant > 1e100:
+            log_determinant += math.log(determinant)
+            determinant = 1.0
+        inverse = 1.0 / pivot
+        residual -= work[a, size] * work[a, size] * inverse
+        for b in range(a + 1, size):
+            factor = work[a, b] * inverse
+            for c in range(b, size + 1):
+                work[b, c] -= factor * work[a, c]
+    return max(residual, 0.0), smallest, log_determinant + math.log(determinant)
+
+
+@jit
+def eliminate_subsets(gram, masks, tolerance, residuals, pivots, log_determinants):
+    """Fill the statistics of every model in `masks`, an array of bits (models, words of 64 columns)."""
+    n_columns = gram.shape[0] - 1
+    columns = np.empty(n_columns, np.int64)
+    work = np.empty((n_columns, n_columns + 1))
+    for model in range(masks.shape[0]):
+        size = 0
+        for word in range(masks.shape[1]):
+            bits = masks[model, word]
+            column = 64 * word
+            while bits != np.uint64(0):
+                if bits & np.uint64(1):
+                    columns[size] = column
+                    size += 1
+                bits >>= np.uint64(1)
+                column += 1
+        found = eliminate_subset(gram, columns, size, tolerance, work)
+        residuals[model] = found[0]
+        pivots[model] = found[1]
+        log_determinants[model] = found[2]
+
+
+@jit
+def eliminate_all_subsets(gram, max_size, tolerance, residuals, pivots, log_determinants):
+    """Fill the statistics of all 2^p models, indexed by their bit mask.
+
+    A walk over the tree of subsets in which a child adds one column below the lowest of its parent. Each
+    node keeps the Gram matrix of the columns still to come after elimination of its own, so a child costs
+    one rank-one update of what is left: O(1) per model on average, because most nodes are near the leaves.
+    Models larger than `max_size` and supersets of a rank-deficient model keep what the arrays held before.
+    """
+    p = gram.shape[0] - 1
+    # Columns in reverse, so that the walk varies the low bits fastest and writes nearly in order.
+    remaining = np.empty((p + 1, p + 1, p + 1))
+    for a in range(p + 1):
+        for b in range(p + 1):
+            remaining[0, a, b] = gram[p - 1 - a if a < p else p, p - 1 - b if b < p else p]
+    candidate = np.zeros(p + 1, np.int64)
+    mask = np.zeros(p + 1, np.int64)
+    smallest = np.ones(p + 1)
+    log_determinant = np.zeros(p + 1)
+    residuals[0] = gram[p, p]
+    pivots[0] = 1.0
+    log_determinants[0] = 0.0
+    depth = 0
+    while depth >= 0:
+        j = candidate[depth]
+        if j == p or depth == max_size:
+            depth -= 1
+            continue
+        candidate[depth] = j + 1
+        parent = remaining[depth]
+        pivot = parent[j, j]
+        if not pivot > tolerance:
+            continue
+        inverse = 1.0 / pivot
+        residual = max(parent[p, p] - parent[j, p] * parent[j, p] * inverse, 0.0)
+        model = mask[depth] | (np.int64(1) << (p - 1 - j))
+        low = min(smallest[depth], pivot)
+        determinant = log_determinant[depth] + math.log(pivot)
+        residuals[model] = residual
+        pivots[model] = low
+        log_determinants[model] = determinant
+        if j < p - 1:
+            child = remaining[depth + 1]
+            for a in range(j + 1, p):
+                factor = parent[j, a] * inverse
+                for b in range(a, p + 1):
+                    child[a, b] = parent[a, b] - factor * parent[j, b]
+            child[p, p] = residual
+            depth += 1
+            candidate[depth] = j + 1
+            mask[depth] = model
+            smallest[depth] = low
+            log_determinant[depth] = determinant

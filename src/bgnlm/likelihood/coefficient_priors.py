@@ -1,0 +1,134 @@
+"""Priors on the regression coefficients: names, parameters and what they mean (section 2.2).
+
+With u = 1/(1 + g), the mixtures of g-priors but Zellner-Siow have the density
+p(u) prop. to u^(a/2-1) (1-vu)^(b/2-1) exp(-su/2) (kappa + (1-kappa)vu)^(-r) on 0 < u < 1/v
+(Li and Clyde 2018); the classes of `MixtureParameters` below are its special cases.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bgnlm._validation import check_choice, check_number
+from bgnlm.errors import SettingError
+
+# Parameters a user can set, with their defaults; None means that it depends on the data.
+PARAMETERS: dict[str, dict[str, float | None]] = {
+    "robust": {},
+    "hyper-g": {"a": 3.0},
+    "hyper-g/n": {"a": 3.0},
+    "zellner-siow": {},
+    "intrinsic": {},
+    "beta-prime": {},
+    "cch": {"a": 1.0, "b": 2.0, "s": 0.0},
+    "tg": {"a": 2.0, "s": 0.0},
+    "g": {"g": None},
+    "eb-local": {},
+    "jeffreys": {},
+    "bic": {},
+    "aic": {},
+    "known-variance": {"variance": 1.0},
+    "gaussian": {"variance": 1.0},
+    "script": {},
+}
+# What the default and the smallest allowed value of a parameter mean is said in `CoefficientPrior`.
+_GREATER_THAN = {("hyper-g", "a"): 2.0, ("hyper-g/n", "a"): 2.0}
+_ANY_SIGN = {"s"}
+
+
+@dataclass(frozen=True, init=False)
+class CoefficientPrior:
+    """A prior on the coefficients, by name and parameters.
+
+    Parameters
+    ----------
+    name
+        `"robust"`, `"hyper-g"` (a), `"hyper-g/n"` (a), `"zellner-siow"`, `"intrinsic"`, `"beta-prime"`,
+        `"cch"` (a, b, s) and `"tg"` (a, s): mixtures of g-priors; `"g"` (g, by default the number of
+        observations) and `"eb-local"` (the g that fits best): a single g; `"jeffreys"`: the paper's prior,
+        |Fisher information|^(1/2); `"bic"`, `"aic"`; `"known-variance"` (variance): the paper's prior with
+        the noise variance given; `"gaussian"` (variance): independent normal coefficients of standardised
+        columns with that variance, in units of the noise variance; `"script"`: -RSS/2, the score of the
+        authors' scripts.
+    information
+        `"null"` or `"local"`: where the information matrix of a g-prior is taken; matters for families
+        other than the Gaussian.
+    **parameters
+        The parameters named in brackets.
+    """
+
+    name: str
+    information: str
+    parameters: tuple[tuple[str, float | None], ...]
+
+    def __init__(self, name: str, *, information: str = "null", **parameters: float) -> None:
+        check_choice(name, "coefficient_prior", tuple(PARAMETERS))
+        check_choice(information, "information", ("null", "local"))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "information", information)
+        object.__setattr__(self, "parameters", _complete(name, parameters))
+
+    def __getitem__(self, parameter: str) -> Any:
+        return dict(self.parameters)[parameter]
+
+
+def resolve_prior(prior: str | CoefficientPrior, *, family: str = "gaussian") -> CoefficientPrior:
+    """Turn what a user typed into a `CoefficientPrior`; "auto" depends on the family."""
+    if isinstance(prior, CoefficientPrior):
+        return prior
+    if prior == "auto":
+        return CoefficientPrior("robust" if family == "gaussian" else "hyper-g/n")
+    if not isinstance(prior, str) or prior not in PARAMETERS:
+        raise SettingError(
+            f"coefficient_prior must be 'auto', one of {', '.join(map(repr, PARAMETERS))}, or a CoefficientPrior; "
+            f"got {prior!r}."
+        )
+    return CoefficientPrior(prior)
+
+
+class MixtureParameters(NamedTuple):
+    """The parameters of the density of u = 1/(1 + g) above."""
+
+    a: float
+    b: float
+    s: float = 0.0
+    r: float = 0.0
+    v: float = 1.0
+    kappa: float = 1.0
+
+
+def mixture_parameters(prior: CoefficientPrior, n_obs: float, size: int) -> MixtureParameters | None:
+    """The mixture over g for models with `size` columns; None for priors that are not of this class."""
+    match prior.name:
+        case "robust":
+            return MixtureParameters(a=1.0, b=2.0, r=1.5, v=(n_obs + 1) / (size + 1))
+        case "hyper-g":
+            return MixtureParameters(a=prior["a"] - 2.0, b=2.0)
+        case "hyper-g/n":
+            return MixtureParameters(a=prior["a"] - 2.0, b=2.0, r=prior["a"] / 2, kappa=1.0 / n_obs)
+        case "intrinsic":
+            top = n_obs + size + 1
+            return MixtureParameters(a=1.0, b=1.0, r=1.0, v=top / (size + 1), kappa=top / n_obs)
+        case "beta-prime":
+            return MixtureParameters(a=0.5, b=n_obs - size - 1.5)
+        case "cch":
+            return MixtureParameters(a=prior["a"], b=prior["b"], s=prior["s"])
+        case "tg":
+            return MixtureParameters(a=prior["a"], b=2.0, s=prior["s"])
+        case _:
+            return None
+
+
+def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | None], ...]:
+    known = PARAMETERS[name]
+    for parameter in given:
+        if parameter not in known:
+            allowed = ", ".join(known) or "none"
+            raise SettingError(f"The prior {name!r} has no parameter {parameter!r}; allowed: {allowed}.")
+    complete = dict(known)
+    for parameter, value in given.items():
+        if value is None and known[parameter] is None:
+            continue
+        above = -float("inf") if parameter in _ANY_SIGN else _GREATER_THAN.get((name, parameter), 0.0)
+        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", above=above)
+    return tuple(sorted(complete.items()))

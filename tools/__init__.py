@@ -1,0 +1,1 @@
+"""Tools for developing the package; not part of it."""
