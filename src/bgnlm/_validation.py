@@ -78,7 +78,12 @@ def check_weights(sample_weight: Any, n_obs: int) -> FloatArray:
             "A weight says how often a row was observed; use 0 to leave it out."
         )
     if np.count_nonzero(weights) < 2:
-        raise DataError("sample_weight must be positive in at least 2 rows; nothing else is left to learn from.")
+        raise DataError("sample_weight must be positive in at least 2 rows; too little is left to learn from.")
+    if weights.sum() <= 1.0:
+        raise DataError(
+            f"sample_weight must add up to more than 1; got {weights.sum():g}. A weight says how often a row was "
+            "observed, so the sum is the number of observations."
+        )
     return weights
 
 

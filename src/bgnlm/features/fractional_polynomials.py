@@ -1,8 +1,11 @@
 """Fractional polynomials (Royston and Altman 1997) as transforms, named in section 2.1 of the paper.
 
 The powers are -2, -1, -0.5, 0, 0.5, 1, 2, 3, where 0 stands for the logarithm. A power that is used a second
-time is multiplied by the logarithm: x^p log|x|. Whole powers keep the sign of x, the others are of |x|.
+time is multiplied by the logarithm: x^p log|x|. Whole powers keep the sign of x, the others are of |x|;
+for p > 0 the value of x^p log|x| at zero is its limit, 0.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +30,15 @@ def _times_log(factor: AnyArray, x: AnyArray) -> AnyArray:
     return np.where((x == 0) & (factor == 0), 0.0, factor * np.log(np.abs(x)))
 
 
+def _sympy(sp: Any, x: Any, power: float) -> Any:
+    return (x if power.is_integer() else sp.Abs(x)) ** sp.Rational(power)
+
+
+def _sympy_times_log(sp: Any, x: Any, power: float) -> Any:
+    product = _sympy(sp, x, power) * sp.log(sp.Abs(x))
+    return sp.Piecewise((0, sp.Eq(x, 0)), (product, True)) if power > 0 else product
+
+
 def _latex(power: float) -> str:
     return rf"\left(#1\right)^{{{power:g}}}" if power.is_integer() else rf"\left|#1\right|^{{{power:g}}}"
 
@@ -37,7 +49,7 @@ def _single(suffix: str, power: float) -> Transform:
         lambda x: _power(x, power),
         derivative=lambda x: _slope(x, power),
         latex=_latex(power),
-        sympy=lambda sp, x: (x if power.is_integer() else sp.Abs(x)) ** sp.Rational(power),
+        sympy=lambda sp, x: _sympy(sp, x, power),
         smooth=power >= 1,
     )
 
@@ -48,9 +60,7 @@ def _repeated(suffix: str, power: float) -> Transform:
         lambda x: _times_log(_power(x, power), x),
         derivative=lambda x: _times_log(_slope(x, power), x) + _slope(x, power) / power,
         latex=_latex(power) + r" \log\left|#1\right|",
-        sympy=lambda sp, x: (
-            (x if power.is_integer() else sp.Abs(x)) ** sp.Rational(power) * sp.log(sp.Abs(x))
-        ),
+        sympy=lambda sp, x: _sympy_times_log(sp, x, power),
         smooth=power > 1,
     )
 

@@ -6,7 +6,7 @@ population, another chain or another process.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import isfinite
+from math import fsum, isfinite
 from typing import Any, Self, TypeAlias, cast
 
 from bgnlm.errors import FeatureError
@@ -193,10 +193,10 @@ def _merged(
         raise FeatureError(
             f"a projection of {len(operands)} features needs as many weights, got {len(weights)}."
         )
-    total: dict[Feature, float] = {}
+    parts: dict[Feature, list[float]] = {}
     for operand, weight in zip(operands, weights, strict=True):
-        total[operand] = total.get(operand, 0.0) + weight
-    _finite(total.values(), "sums of weights")
+        parts.setdefault(operand, []).append(weight)
+    total = {operand: _exact_sum(terms) for operand, terms in parts.items()}
     kept = sorted((operand for operand in total if total[operand]), key=sort_key)
     if len(kept) < 2:
         raise FeatureError(
@@ -204,6 +204,14 @@ def _merged(
             f"got {len(kept)}. Use modify(transform, feature) for a transform of one feature."
         )
     return tuple(kept), tuple(total[operand] for operand in kept)
+
+
+def _exact_sum(weights: list[float]) -> float:
+    """Add up without rounding on the way, so that the order does not matter."""
+    try:
+        return fsum(weights)
+    except OverflowError:
+        raise FeatureError(f"the weights of a feature must have a finite sum, got {weights}.") from None
 
 
 def _finite(values: Iterable[float], what: str) -> tuple[float, ...]:

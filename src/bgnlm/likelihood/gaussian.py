@@ -84,6 +84,8 @@ class GaussianScore:
     def is_defined(self, size: int) -> bool:
         """Whether models with `size` columns have a marginal likelihood at all, data permitting."""
         match self.prior.name:
+            case _ if size == 0:
+                return True
             case "jeffreys" | "bic" | "aic":
                 return size < self.n_obs - 1 or self.noise_floor > 0
             case "beta-prime":

@@ -37,6 +37,24 @@ def tabulate(score: GaussianScore, max_size: int, lowest_residual: float) -> Sco
     return _assemble(pieces, lower, np.array([size is not None for size in sizes]))
 
 
+class TabulatedScore:
+    """A score with its table, which is built when first asked for and again only when it has to grow."""
+
+    def __init__(self, exact: GaussianScore) -> None:
+        self.exact = exact
+        self._table: ScoreTable | None = None
+
+    def table(self, max_size: int, lowest_residual: float) -> ScoreTable:
+        """Return a table that covers models of up to `max_size` columns and residuals down to `lowest_residual`."""
+        have = self._table
+        if have is None or len(have.available) <= max_size or have.lower > np.log(lowest_residual):
+            # Rounded down, so that the next population of columns hardly ever needs more.
+            lower = _WIDEST * np.floor(np.log(lowest_residual) / _WIDEST)
+            n_sizes = max(max_size, 0 if have is None else len(have.available) - 1)
+            self._table = have = tabulate(self.exact, n_sizes, float(np.exp(lower)))
+        return have
+
+
 class _TabulatedVariance(VarianceIntegral):
     """The integral over the variance as one polynomial: the incomplete gamma function is slow."""
 

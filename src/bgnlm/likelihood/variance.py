@@ -77,6 +77,16 @@ class VarianceIntegral:
         value = -self.shape * np.log(flat) + self._log_p(flat) - self._log_p_null
         return np.asarray(value.reshape(np.shape(quadratic)))
 
+    def inflation(self, quadratic: float) -> float:
+        """By how much the floor raises the posterior mean of the variance; 1 without a floor.
+
+        E[sigma^2] is the ratio of the integrals with shapes a - 1 and a.
+        """
+        if not self.noise_floor or self.shape <= 1.0:
+            return 1.0
+        z = np.array([self._scale * quadratic])
+        return float(np.exp(log_lower_gamma(self.shape - 1.0, z) - log_lower_gamma(self.shape, z))[0])
+
     def log_at_null(self, log_total: float) -> float:
         """Log of the integral at q = TSS."""
         from scipy.special import gammaln

@@ -1,0 +1,126 @@
+"""Prior probabilities of models: each feature costs, and there may be only so many (section 2.2, eq. 3 and 4)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm._validation import check_count, check_number
+from bgnlm.errors import SettingError
+from bgnlm.features import Feature, leaf_count, operation_count
+from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
+
+Complexity = Callable[[Feature], float]
+
+
+def operations_plus_one(feature: Feature) -> float:
+    """oc + 1: plain inputs cost too, as in the authors' scripts for Gaussian responses."""
+    return operation_count(feature) + 1.0
+
+
+def script_complexity(feature: Feature) -> float:
+    """Measure of the authors' scripts for classification, to be used with `penalty=1`.
+
+    Half for the term itself, half for each plus inside projections (the intercept's counts), one for each
+    product and each function: 0.5 for x, 1.5 for g(x) and x y, (k + 3) / 2 for a projection of k inputs.
+    """
+    return 0.5 + _script_cost(feature)
+
+
+def _script_cost(feature: Feature) -> float:
+    match feature:
+        case Input():
+            return 0.0
+        case Modification(operand=operand):
+            return 1.0 + _script_cost(operand)
+        case Multiplication(factors=factors):
+            return len(factors) - 1.0 + sum(map(_script_cost, factors))
+        case Projection(operands=operands):
+            return 1.0 + 0.5 * len(operands) + sum(map(_script_cost, operands))
+
+
+def logic_complexity(n_inputs: int, max_leaves: int | None = None) -> Complexity:
+    """log N(s) of Bayesian logic regression, N(s) = C(m, s) 2^(2s-2), to be used with `penalty=1`.
+
+    Infinite for trees with more leaves than `max_leaves` or than there are inputs.
+    """
+    m = check_count(n_inputs, "n_inputs", low=1)
+    most = m if max_leaves is None else min(m, check_count(max_leaves, "max_leaves", low=1))
+
+    def complexity(feature: Feature) -> float:
+        s = leaf_count(feature)
+        return math.log(math.comb(m, s)) + (2 * s - 2) * math.log(2.0) if s <= most else math.inf
+
+    return complexity
+
+
+MEASURES: dict[str, Complexity] = {
+    "oc": operation_count,
+    "oc+1": operations_plus_one,
+    "script": script_complexity,
+}
+
+
+def resolve_penalty(penalty: Any, n_obs: float) -> float:
+    """-log a in nats per unit of complexity: "bic" is log n, "aic" is 2."""
+    if penalty == "bic":
+        return math.log(n_obs)
+    if penalty == "aic":
+        return 2.0
+    if isinstance(penalty, str):
+        raise SettingError(f"penalty must be 'bic', 'aic' or a number of nats per operation; got {penalty!r}.")
+    return check_number(penalty, "penalty", low=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPrior:
+    """p(m) proportional to a^(sum of complexities) for models of at most `max_model_size` features.
+
+    Parameters
+    ----------
+    penalty
+        -log a: "bic" (log n), "aic" (2) or a number of nats per unit of complexity; 0 makes all models equal.
+    complexity
+        "oc" (operation count, the paper's), "oc+1", "script", or a function of a feature.
+    max_model_size
+        Q of the paper; None for no limit.
+    """
+
+    penalty: float | str = "bic"
+    complexity: str | Complexity = "oc"
+    max_model_size: int | None = None
+
+    def __post_init__(self) -> None:
+        resolve_penalty(self.penalty, 2.0)
+        if self.max_model_size is not None:
+            check_count(self.max_model_size, "max_model_size")
+        if not callable(self.complexity) and self.complexity not in MEASURES:
+            names = ", ".join(map(repr, MEASURES))
+            raise SettingError(f"complexity must be {names} or a function of a feature; got {self.complexity!r}.")
+
+    def costs(self, features: Sequence[Feature], n_obs: float) -> FloatArray:
+        """Nats that each feature costs a model: -log rho(gamma_j = 1)."""
+        measure = self.complexity if callable(self.complexity) else MEASURES[self.complexity]
+        penalty = resolve_penalty(self.penalty, n_obs)
+        values = np.array([_checked(measure(feature), feature) for feature in features], dtype=np.float64)
+        # inf * 0 is not a number; a feature that is ruled out stays ruled out.
+        return np.asarray(penalty * values) if penalty else np.where(np.isinf(values), np.inf, 0.0)
+
+    def log_model_prior(self, features: Sequence[Feature], n_obs: float) -> float:
+        """Log p(m) up to the constant that all models share."""
+        if self.max_model_size is not None and len(features) > self.max_model_size:
+            return -math.inf
+        return -float(self.costs(features, n_obs).sum())
+
+
+def _checked(complexity: Any, feature: Feature) -> float:
+    try:
+        value = float(complexity)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not value >= 0.0:
+        raise SettingError(f"complexity must be a number of 0 or more; got {complexity!r} for the feature {feature}.")
+    return value
