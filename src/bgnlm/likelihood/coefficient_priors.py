@@ -5,6 +5,7 @@ p(u) prop. to u^(a/2-1) (1-vu)^(b/2-1) exp(-su/2) (kappa + (1-kappa)vu)^(-r) on 
 (Li and Clyde 2018); the classes of `MixtureParameters` below are its special cases.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,9 +32,16 @@ PARAMETERS: dict[str, dict[str, float | None]] = {
     "gaussian": {"variance": 1.0},
     "script": {},
 }
-# What the default and the smallest allowed value of a parameter mean is said in `CoefficientPrior`.
-_GREATER_THAN = {("hyper-g", "a"): 2.0, ("hyper-g/n", "a"): 2.0}
-_ANY_SIGN = {"s"}
+# Below these the prior puts nearly all its mass where g is 0 or infinite.
+_SMALLEST = {
+    ("hyper-g", "a"): 2.05,
+    ("hyper-g/n", "a"): 2.05,
+    ("cch", "a"): 0.05,
+    ("cch", "b"): 0.05,
+    ("tg", "a"): 0.05,
+    ("cch", "s"): -math.inf,
+    ("tg", "s"): -math.inf,
+}
 
 
 @dataclass(frozen=True, init=False)
@@ -129,6 +137,7 @@ def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | N
     for parameter, value in given.items():
         if value is None and known[parameter] is None:
             continue
-        above = -float("inf") if parameter in _ANY_SIGN else _GREATER_THAN.get((name, parameter), 0.0)
-        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", above=above)
+        low = _SMALLEST.get((name, parameter))
+        limit = {"above": 0.0} if low is None else {"low": low}
+        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", **limit)
     return tuple(sorted(complete.items()))

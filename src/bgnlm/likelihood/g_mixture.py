@@ -7,29 +7,49 @@ geometrically.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from bgnlm._typing import FloatArray
 from bgnlm.likelihood.coefficient_priors import MixtureParameters
 
-# Where the integrand can have mass: residuals down to 1e-33 and g up to 1e43.
-_COARSE = np.arange(-152.0, 104.0, 4.0)[None, :]
-_N_NODES = 193
+_LOWEST_PEAK = -115.0  # of x: residuals down to 1e-33, for up to 1e16 observations
+_HIGHEST_PEAK = 20.0
+_COARSE_STEP = 4.0
+_FINE_STEP = 0.5  # the nearest singularities are pi away from the real line: errors of e^(-2 pi^2 / step)
+_MIN_NODES = 193
 _NEGLIGIBLE = 37.0  # nats below the maximum
 
-LogDensity = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""x -> (log u, log density of x), the density not normalised."""
+
+@dataclass(frozen=True)
+class MixingDensity:
+    """Density of g, written in x; not normalised.
+
+    `at(x)` gives log u and the log density of x. The density falls off like exp(left_rate * x) on the left
+    and at least like exp(-right_rate * x) on the right.
+    """
+
+    at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    left_rate: float
+    right_rate: float
+
+    def coarse_grid(self) -> FloatArray:
+        """Return nodes that reach to where nothing is left of any integrand."""
+        low = _LOWEST_PEAK - 1.1 * _NEGLIGIBLE / self.left_rate
+        high = _HIGHEST_PEAK + 1.1 * _NEGLIGIBLE / self.right_rate
+        return np.arange(low, high + _COARSE_STEP, _COARSE_STEP)[None, :]
+
 
 LogLikelihood = Callable[[FloatArray], FloatArray]
 """log u of shape (1, nodes) or (likelihoods, nodes) -> one row for each likelihood."""
 
 
-def log_density_of(parameters: MixtureParameters) -> LogDensity:
+def density_of(parameters: MixtureParameters) -> MixingDensity:
     """Return the density of `MixtureParameters` in x = log(vu / (1 - vu))."""
     a, b, s, r, v, kappa = parameters
 
-    def density(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def at(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         log_t = -np.logaddexp(0.0, -x)  # t = vu
         log_rest = -np.logaddexp(0.0, x)
         t = np.exp(log_t)
@@ -38,29 +58,30 @@ def log_density_of(parameters: MixtureParameters) -> LogDensity:
             log_p = log_p - r * np.log(kappa + (1.0 - kappa) * t)
         return log_t - np.log(v), log_p
 
-    return density
+    return MixingDensity(at, left_rate=a / 2, right_rate=b / 2)
 
 
-def zellner_siow(n_obs: float) -> LogDensity:
+def zellner_siow(n_obs: float) -> MixingDensity:
     """g ~ InvGamma(1/2, n/2), in x = -log(g / n)."""
 
-    def density(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def at(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return -np.logaddexp(0.0, np.log(n_obs) - x), 0.5 * (x - np.exp(np.minimum(x, 700.0)))
 
-    return density
+    return MixingDensity(at, left_rate=0.5, right_rate=1.0)
 
 
-def log_mixture(density: LogDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
+def log_mixture(density: MixingDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
     """Log of E[likelihood] and posterior mean of u, for many likelihoods at once."""
     log_norm, _ = _log_integral(density, lambda log_u: np.zeros_like(log_u))
     value, mean_u = _log_integral(density, log_likelihood)
     return value - log_norm, mean_u
 
 
-def _log_integral(density: LogDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
-    log_u, log_p = density(_COARSE)
-    nodes = _where_it_matters(log_likelihood(log_u) + log_p)
-    log_u, log_p = density(nodes)
+def _log_integral(density: MixingDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
+    grid = density.coarse_grid()
+    log_u, log_p = density.at(grid)
+    nodes = _where_it_matters(grid[0], log_likelihood(log_u) + log_p)
+    log_u, log_p = density.at(nodes)
     log_terms = log_likelihood(log_u) + log_p
     peak = log_terms.max(axis=1, keepdims=True)
     terms = np.exp(log_terms - peak)
@@ -69,13 +90,14 @@ def _log_integral(density: LogDensity, log_likelihood: LogLikelihood) -> tuple[F
     return peak[:, 0] + np.log(total * (nodes[:, 1] - nodes[:, 0])), mean_u
 
 
-def _where_it_matters(log_terms: FloatArray) -> FloatArray:
-    """Equally spaced nodes over the stretch of `_COARSE` that holds the integral, one row for each integral.
+def _where_it_matters(grid: FloatArray, log_terms: FloatArray) -> FloatArray:
+    """Equally spaced nodes over the stretch of the grid that holds the integral, one row for each integral.
 
-    A peak narrower than the coarse spacing still lies next to the highest node, inside the stretch.
+    A peak narrower than the spacing of the grid still lies next to the highest node, inside the stretch.
     """
     matters = log_terms > log_terms.max(axis=1, keepdims=True) - _NEGLIGIBLE
     first = np.maximum(matters.argmax(axis=1) - 1, 0)
     last = matters.shape[1] - 1 - np.maximum(matters[:, ::-1].argmax(axis=1) - 1, 0)
-    low, high = _COARSE[0, first], _COARSE[0, last]
-    return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _N_NODES))
+    low, width = grid[first], grid[last] - grid[first]
+    n_nodes = max(_MIN_NODES, int(np.ceil(width.max() / _FINE_STEP)) + 1)
+    return np.asarray(low[:, None] + width[:, None] * np.linspace(0.0, 1.0, n_nodes))

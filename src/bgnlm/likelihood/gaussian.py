@@ -10,7 +10,7 @@ import numpy as np
 
 from bgnlm._typing import FloatArray
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior, mixture_parameters
-from bgnlm.likelihood.g_mixture import LogDensity, log_density_of, log_mixture, zellner_siow
+from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, zellner_siow
 from bgnlm.likelihood.variance import VarianceIntegral
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -163,9 +163,9 @@ class GaussianScore:
         quadratic = np.where(explained < 0.5, 1.0 - explained, residual + u * (1.0 - residual))
         return 0.5 * size * log_u + self.variance_integral.relative(quadratic)
 
-    def _density(self, size: int) -> LogDensity:
+    def _density(self, size: int) -> MixingDensity:
         parameters = mixture_parameters(self.prior, self.n_obs, size)
-        return zellner_siow(self.n_obs) if parameters is None else log_density_of(parameters)
+        return zellner_siow(self.n_obs) if parameters is None else density_of(parameters)
 
     def _mixture(self, size: int, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log of the integral over g and posterior mean of u."""

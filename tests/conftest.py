@@ -1,0 +1,74 @@
+"""Shared fixtures; compiles the kernels once, before any worker starts."""
+
+import csv
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _use_cache_of_these_sources():
+    """A cached kernel does not notice edits in the files it calls, so the cache is named by all of them."""
+    import numba
+
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        digest.update(path.read_bytes())
+    folder = ROOT / ".cache" / f"numba-{digest.hexdigest()[:16]}"
+    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(folder)
+
+
+_use_cache_of_these_sources()
+
+
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        return
+    import bgnlm
+
+    y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 7.0])
+    X = np.column_stack([np.arange(6.0), np.arange(6.0) ** 2])
+    bgnlm.enumerate_models(y, X, noise_floor=0.1)
+
+
+def _read_data(name):
+    folder = os.environ.get("BGNLM_DATA")
+    if not folder or not (path := Path(folder) / name).is_file():
+        pytest.skip(f"needs {name}: set BGNLM_DATA to the folder that holds it")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="session")
+def abalone():
+    """Training and test part: (X, y, X_test, y_test, names)."""
+    rows = _read_data("abalone.csv")
+    names = [name for name in rows[0] if name not in ("split", "Rings")]
+    parts = []
+    for split in ("train", "test"):
+        chosen = [row for row in rows if row["split"] == split]
+        parts.append(np.array([[float(row[name]) for name in names] for row in chosen]))
+        parts.append(np.array([float(row["Rings"]) for row in chosen]))
+    return *parts, names
+
+
+@pytest.fixture(scope="session")
+def exoplanets():
+    """Columns by name."""
+    rows = _read_data("exoplanets.csv")
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+@pytest.fixture(scope="session")
+def bas():
+    with (ROOT / "tests" / "reference" / "bas.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20210901)
