@@ -11,6 +11,9 @@ from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError, SettingError
 
 
+LARGEST = 1e150
+
+
 def check_choice(value: Any, name: str, allowed: Sequence[str]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in allowed:
@@ -126,8 +129,10 @@ def _first_bad(values: Any) -> str:
     try:
         cells = np.asarray(values, dtype=object)
     except ValueError:
-        return "its rows have different lengths"
+        cells = np.array([[]])
     for index, value in np.ndenumerate(cells):
+        if isinstance(value, list | tuple | np.ndarray):
+            return "its rows have different lengths"
         try:
             if isinstance(value, str | bytes):
                 raise TypeError
@@ -139,10 +144,13 @@ def _first_bad(values: Any) -> str:
 
 
 def _finite(values: FloatArray, name: str) -> None:
-    if np.isfinite(values).all():
+    # NaN fails the comparison too; squares of anything within the limits can still be added up.
+    good = np.abs(values) <= LARGEST
+    if good.all():
         return
-    index = np.argwhere(~np.isfinite(values))[0]
+    index = np.argwhere(~good)[0]
+    value = values[tuple(index)]
     place = f"row {index[0]}" + (f", column {index[1]}" if len(index) > 1 else "")
-    raise DataError(
-        f"{name} must be finite; got {values[tuple(index)]} in {place}. Fill or drop missing values first."
-    )
+    if np.isfinite(value):
+        raise DataError(f"{name} must stay within {LARGEST:g}; got {value:g} in {place}. Use a larger unit.")
+    raise DataError(f"{name} must be finite; got {value} in {place}. Fill or drop missing values first.")

@@ -3,6 +3,7 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -67,7 +68,8 @@ def test_different_features_differ():
         *[project(SIN, (A, B), (1, 1)), project(SIN, (A, B), (1, 2)), project(SIN, (A, B), (1, 1), 1)],
         project(ABOVE, (A, B), (1, 1), 0, (1,)),
     ]
-    assert len(set(features)) == len(features) == len(set(map(sort_key, features)))
+    assert all(f != g and sort_key(f) != sort_key(g) for f, g in combinations(features, 2))
+    assert len(set(features)) == len(features)
     assert A != "a"
 
 

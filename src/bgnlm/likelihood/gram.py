@@ -9,6 +9,7 @@ from bgnlm._typing import FloatArray
 _EPS = float(np.finfo(np.float64).eps)
 # A column is constant, and a response explained, when only rounding is left of it.
 _CONSTANT = 1e-13
+_SMALLEST_NORM = 1e-150  # squares of anything below would underflow
 _RESPONSE_PRECISION = 64.0 * _EPS
 
 
@@ -83,7 +84,7 @@ def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: F
     response, mean, norm = _standardise(target, weights, root)
     constant = norm == 0.0
     largest = float(np.abs(target).max())
-    log_total = 2.0 * np.log(norm if not constant else max(_EPS * largest, np.finfo(np.float64).tiny))
+    log_total = 2.0 * np.log(norm if not constant else max(_EPS * largest, _SMALLEST_NORM))
     relative_size = float(largest * np.sqrt(weights @ np.square(target / (largest or 1.0))) / (norm or 1.0))
     return GramStatistics(
         n_obs=float(weights.sum()),
@@ -110,7 +111,7 @@ def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray) -> tuple[
     rest = float(weights @ centred / total)  # what rounding left of the mean
     centred = (centred - rest) * root
     norm = float(np.linalg.norm(centred))
-    if norm <= _CONSTANT * np.sqrt(total):
+    if norm <= _CONSTANT * np.sqrt(total) or largest * norm < _SMALLEST_NORM:
         return np.zeros_like(x), largest * (mean + rest), 0.0
     return centred / norm, largest * (mean + rest), largest * norm
 

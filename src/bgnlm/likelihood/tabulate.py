@@ -21,7 +21,7 @@ _CHECKS = np.array([-0.97, -0.32, 0.52, 0.99])
 _TO_COEFFICIENTS = np.linalg.inv(np.vander(_NODES, DEGREE + 1, increasing=True))
 _AT_CHECKS = np.vander(_CHECKS, DEGREE + 1, increasing=True)
 _WIDEST = 2.0
-_NARROWEST = 1e-4
+_NARROWEST = 1e-9
 _BUCKETS_PER_UNIT = 8.0
 _TOLERANCE = 1e-9
 _ROUNDING = 2e-14
