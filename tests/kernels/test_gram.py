@@ -123,10 +123,14 @@ def test_residuals_from_the_data_are_good_to_the_precision_of_the_data(closeness
 def test_residuals_of_listed_models():
     gram, Z = _gram(50, 5, 8)
     models = np.array([0, 1, 21, 31])
-    out = np.empty(4)
-    kernels.residuals_from_data(np.ascontiguousarray(Z.T[:5]), Z[:, 5].copy(), gram, models, out)
-    expected = [naive.subset_residual(gram, naive.all_subsets(5)[model]) for model in models]
-    assert out == pytest.approx(expected, abs=1e-12)
+    out, floors = np.empty(4), np.empty(4)
+    noise = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    kernels.residuals_from_data(np.ascontiguousarray(Z.T[:5]), Z[:, 5].copy(), gram, noise, models, out, floors)
+    for model, residual, floor in zip(models, out, floors, strict=True):
+        columns = list(naive.all_subsets(5)[model])
+        assert residual == pytest.approx(naive.subset_residual(gram, columns), abs=1e-12)
+        solution = np.linalg.lstsq(Z[:, columns], Z[:, 5], rcond=None)[0] if columns else np.zeros(0)
+        assert floor == pytest.approx(36.0 + ((noise[columns] * solution) ** 2).sum(), rel=1e-9)
 
 
 def test_subset_sizes():

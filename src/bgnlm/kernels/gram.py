@@ -95,6 +95,8 @@ def eliminate_all_subsets(gram, max_size, tolerance, residuals, pivots, log_dete
     log_determinant = np.zeros(p + 2)
     residuals[0] = gram[p, p]
     pivots[0] = 1.0
+    if with_determinants:
+        log_determinants[0] = 0.0
     depth = 0
     while depth >= 0:
         j = candidate[depth]
@@ -240,8 +242,12 @@ def uncertain_scores(
 
 
 @jit
-def residuals_from_data(design, response, gram, models, residuals):
-    """Fill the residuals of the models given by their bit masks, each from the data."""
+def residuals_from_data(design, response, gram, noise, models, residuals, floors):
+    """Fill the residuals of the models given by their bit masks, each from the data.
+
+    `noise` holds the rounding errors of the columns and, last, of the response, as norms. `floors` receives what
+    they amount to in each model's residual: less than that means that nothing is left to explain.
+    """
     columns = np.empty(len(design), np.int64)
     solution = np.empty(len(design))
     for i in range(len(models)):
@@ -251,3 +257,6 @@ def residuals_from_data(design, response, gram, models, residuals):
                 columns[size] = column
                 size += 1
         residuals[i] = residual_from_data(design, response, gram, columns, size, solution)
+        floors[i] = noise[-1] * noise[-1]
+        for a in range(size):
+            floors[i] += (noise[columns[a]] * solution[a]) ** 2

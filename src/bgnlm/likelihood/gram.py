@@ -10,7 +10,7 @@ _EPS = float(np.finfo(np.float64).eps)
 # A column is constant, and a response explained, when only rounding is left of it.
 _CONSTANT = 1e-13
 _SMALLEST_NORM = 1e-150  # squares of anything below would underflow
-_RESPONSE_PRECISION = 64.0 * _EPS
+_PRECISION = 64.0 * _EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,9 @@ class GramStatistics:
         Number of observations: the sum of the frequency weights.
     log_total
         Log of the total sum of squares of the response (less the offset) about its mean.
-    lowest_residual
-        RSS / TSS below which residuals are rounding errors of the response itself.
+    noise
+        Rounding errors of the unit-norm columns and, last, the response, as norms: a residual below what they
+        amount to is no residual.
     constant_response
         Whether the response does not vary at all.
     matrix
@@ -41,7 +42,7 @@ class GramStatistics:
 
     n_obs: float
     log_total: float
-    lowest_residual: float
+    noise: FloatArray
     constant_response: bool
     matrix: FloatArray
     design: FloatArray
@@ -55,6 +56,11 @@ class GramStatistics:
     def n_columns(self) -> int:
         """Number of columns a model can choose from."""
         return len(self.design)
+
+    @property
+    def lowest_residual(self) -> float:
+        """RSS / TSS below which residuals are rounding errors of the response itself."""
+        return float(self.noise[-1] ** 2)
 
     def with_ridge(self, ridge: float) -> FloatArray:
         """Return the matrix with `ridge` added to the diagonal of all columns that vary."""
@@ -77,43 +83,49 @@ def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: F
     root = np.sqrt(weights)
     target = y - offset
     design = np.empty((X.shape[1], len(y)))
-    means = np.empty(X.shape[1])
-    norms = np.empty(X.shape[1])
-    for j in range(X.shape[1]):
-        design[j], means[j], norms[j] = _standardise(X[:, j], weights, root)
-    response, mean, norm = _standardise(target, weights, root)
+    columns = [_standardise(X[:, j], weights, root, design[j]) for j in range(X.shape[1])]
+    response = np.empty(len(y))
+    mean, norm, noise = _standardise(target, weights, root, response)
     constant = norm == 0.0
-    largest = float(np.abs(target).max())
-    log_total = 2.0 * np.log(norm if not constant else max(_EPS * largest, _SMALLEST_NORM))
-    relative_size = float(largest * np.sqrt(weights @ np.square(target / (largest or 1.0))) / (norm or 1.0))
+    scale = norm if not constant else max(_EPS * float(np.abs(target).max()), _SMALLEST_NORM)
     return GramStatistics(
         n_obs=float(weights.sum()),
-        log_total=float(log_total),
-        lowest_residual=min((_RESPONSE_PRECISION * max(relative_size, 1.0)) ** 2, 0.5),
+        log_total=2.0 * float(np.log(scale)),
+        noise=np.array([column[2] for column in columns] + [noise]),
         constant_response=constant,
         matrix=_inner_products(design, response, constant),
         design=design,
         response=response,
-        means=means,
-        norms=norms,
+        means=np.array([column[0] for column in columns]),
+        norms=np.array([column[1] for column in columns]),
         response_mean=mean,
         response_norm=norm,
     )
 
 
-def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray) -> tuple[FloatArray, float, float]:
-    """Centre, multiply by the root of the weights, scale to unit norm; zero and norm 0 if constant."""
+def _standardise(
+    x: FloatArray, weights: FloatArray, root: FloatArray, out: FloatArray
+) -> tuple[float, float, float]:
+    """Centre, multiply by the root of the weights, scale to unit norm; the answer is mean, norm and noise.
+
+    A column that does not vary becomes zero, with norm 0.
+    """
     largest = float(np.abs(x).max()) or 1.0
     total = weights.sum()
-    centred = x / largest
-    mean = float(weights @ centred / total)
-    centred = centred - mean
-    rest = float(weights @ centred / total)  # what rounding left of the mean
-    centred = (centred - rest) * root
-    norm = float(np.linalg.norm(centred))
+    np.divide(x, largest, out=out)
+    size = float(np.sqrt(weights @ np.square(out)))
+    mean = float(weights @ out / total)
+    out -= mean
+    rest = float(weights @ out / total)  # what rounding left of the mean
+    out -= rest
+    out *= root
+    norm = float(np.linalg.norm(out))
+    mean = largest * (mean + rest)
     if norm <= _CONSTANT * np.sqrt(total) or largest * norm < _SMALLEST_NORM:
-        return np.zeros_like(x), largest * (mean + rest), 0.0
-    return centred / norm, largest * (mean + rest), largest * norm
+        out[:] = 0.0
+        return mean, 0.0, _PRECISION
+    out /= norm
+    return mean, largest * norm, min(_PRECISION * max(size / norm, 1.0), 0.5)
 
 
 def _inner_products(design: FloatArray, response: FloatArray, constant_response: bool) -> FloatArray:

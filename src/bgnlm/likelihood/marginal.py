@@ -182,20 +182,24 @@ def fit_columns(statistics: GramStatistics, score: GaussianScore, columns: Any =
     q, r = np.linalg.qr(rows.T)
     if size and (np.diag(r) ** 2).min() <= RANK_TOLERANCE:
         return _no_fit(statistics, score, size, ModelStatus.RANK_DEFICIENT)
-    projected = q.T @ response
-    left = response - q @ projected
-    left -= q @ (q.T @ left)
-    residual = 1.0 if statistics.constant_response else float(left @ left)
-    status = _status(statistics, size, residual)
+    slopes = np.zeros(size)
+    left = response
+    for _ in range(3):  # a solution, and twice its correction by the residuals
+        slopes += np.linalg.solve(r, q.T @ left)
+        left = response - slopes @ rows
+    noise = np.append(slopes * statistics.noise[:-1][columns], statistics.noise[-1])
+    floor = float(noise @ noise)
+    residual = 1.0 if statistics.constant_response else max(float(left @ left), floor)
+    status = _status(statistics, size, residual <= floor)
     if not score.is_defined(size):
         return _no_fit(statistics, score, size, status)
-    residual = min(max(residual, statistics.lowest_residual), 1.0)
+    residual = min(residual, 1.0)
     inverse = np.linalg.solve(r, np.eye(size))
     bayes_factor = float(score.log_bayes_factor(size, np.array([residual]))[0])
     if score.uses_determinant:
         bayes_factor -= float(np.log(np.abs(np.diag(r))).sum())
     shrinkage = float(score.shrinkage(size, np.array([residual]))[0])
-    slopes = shrinkage * statistics.response_norm * (inverse @ projected) / norms
+    slopes *= shrinkage * statistics.response_norm / norms
     dispersion, degrees = _dispersion(score, size, residual, shrinkage)
     return ModelFit(
         log_marginal=score.log_null + bayes_factor,
@@ -210,12 +214,12 @@ def fit_columns(statistics: GramStatistics, score: GaussianScore, columns: Any =
     )
 
 
-def _status(statistics: GramStatistics, size: int, residual: float) -> ModelStatus:
+def _status(statistics: GramStatistics, size: int, exact: bool) -> ModelStatus:
     if size >= statistics.n_obs - 1:
         return ModelStatus.SATURATED
     if statistics.constant_response:
         return ModelStatus.CONSTANT_RESPONSE
-    return ModelStatus.PERFECT_FIT if residual <= statistics.lowest_residual else ModelStatus.OK
+    return ModelStatus.PERFECT_FIT if exact else ModelStatus.OK
 
 
 def _no_fit(statistics: GramStatistics, score: GaussianScore, size: int, status: ModelStatus) -> ModelFit:

@@ -35,23 +35,30 @@ def refine_leaders(
     order = np.argsort(-best_joint, kind="stable")
     waiting, best_joint, best_scores = result.uncertain[order], best_joint[order], result.best_scores[order]
     design, response, matrix = _with_ridge(statistics, score.exact.ridge)
+    exact = []
     effort = 0.0
     while len(waiting) and effort < _EFFORT:
         batch = waiting[:_BATCH]
-        found = np.empty(len(batch))
-        kernels.residuals_from_data(design, response, matrix, batch, found)
+        found, floors = np.empty(len(batch)), np.empty(len(batch))
+        kernels.residuals_from_data(design, response, matrix, statistics.noise, batch, found, floors)
         effort += 6.0 * len(response) * float(result.sizes[batch].sum())
-        done = np.zeros(len(waiting), dtype=np.bool_)
-        for law in _minimal(batch[found <= statistics.lowest_residual]):
-            done |= (waiting & law) == law
-        residuals[waiting[done]] = statistics.lowest_residual
-        residuals[batch] = np.maximum(found, statistics.lowest_residual)
-        done[: len(batch)] = True
+        residuals[batch] = np.maximum(found, floors)
+        done = np.arange(len(waiting)) < len(batch)
+        for law in _minimal(batch[found <= floors]):
+            supersets = (waiting & law) == law
+            residuals[waiting[supersets]] = residuals[law]
+            exact.append(waiting[supersets])
+            done |= supersets
         scores[waiting[done]] = exact_scores(statistics, score, result, waiting[done], residuals[waiting[done]])
         keep = ~done & (best_joint > (scores + log_prior).max() - _WINDOW)
         waiting, best_joint, best_scores = waiting[keep], best_joint[keep], best_scores[keep]
     return dataclasses.replace(
-        result, residuals=residuals, scores=scores, uncertain=waiting, best_scores=best_scores
+        result,
+        residuals=residuals,
+        scores=scores,
+        exact=np.concatenate([result.exact, *exact]),
+        uncertain=waiting,
+        best_scores=best_scores,
     )
 
 

@@ -23,7 +23,8 @@ _IMPRECISE = 1e-3
 class SubsetScores:
     """Scores relative to the null model, with what they were computed from.
 
-    `scores` never gains from rounding. The models in `uncertain` have at most `best_scores`.
+    `scores` never gains from rounding. The models in `exact` leave nothing but rounding errors; those in
+    `uncertain` have at most `best_scores`.
     """
 
     sizes: AnyArray
@@ -31,6 +32,7 @@ class SubsetScores:
     pivots: AnyArray
     log_determinants: FloatArray  # empty unless the prior needs them
     scores: FloatArray
+    exact: IntArray
     uncertain: IntArray
     best_scores: FloatArray
 
@@ -74,7 +76,7 @@ def status_of(statistics: GramStatistics, result: SubsetScores) -> AnyArray:
     status = np.zeros(len(result.scores), dtype=np.int8)
     gain = result.best_scores - result.scores[result.uncertain]
     status[result.uncertain[gain > _IMPRECISE]] = ModelStatus.IMPRECISE
-    status[result.residuals <= statistics.lowest_residual] = ModelStatus.PERFECT_FIT
+    status[result.exact] = ModelStatus.PERFECT_FIT
     if statistics.constant_response:
         status[:] = ModelStatus.CONSTANT_RESPONSE
     status[result.sizes >= statistics.n_obs - 1] = ModelStatus.SATURATED
@@ -115,7 +117,8 @@ def _scored(
     uncertain, best_scores = np.empty(n_uncertain, dtype=np.int64), np.empty(n_uncertain)
     if n_uncertain:
         kernels.uncertain_scores(*arguments, uncertain, best_scores)
-    return SubsetScores(sizes, residuals, pivots, log_determinants, scores, uncertain, best_scores)
+    exact = np.empty(0, dtype=np.int64)
+    return SubsetScores(sizes, residuals, pivots, log_determinants, scores, exact, uncertain, best_scores)
 
 
 def _arguments(

@@ -1,0 +1,76 @@
+"""Prior probabilities of models."""
+
+import math
+
+import pytest
+
+from bgnlm import ModelPrior, parse
+from bgnlm.errors import SettingError
+from bgnlm.features import operation_count
+from bgnlm.search.prior import logic_complexity, script_complexity
+
+FEATURES = [parse(text) for text in ("x1", "sin(x1)", "x1*x2", "sigmoid(x1 + x2 + x3)", "cbrt_abs(x1**2*x2)")]
+
+
+@pytest.mark.parametrize(("complexity", "expected"), [("oc", [0, 1, 1, 3, 3]), ("oc+1", [1, 2, 2, 4, 4])])
+def test_operation_counts(complexity, expected):
+    prior = ModelPrior(penalty=1.0, complexity=complexity)
+    assert prior.costs(FEATURES, 100).tolist() == expected
+
+
+def test_the_measure_of_the_classification_scripts():
+    """0.5 for a term, 1.5 for g(x) or x y, (k + 3) / 2 for a projection of k inputs."""
+    assert [script_complexity(feature) for feature in FEATURES] == [0.5, 1.5, 1.5, 3.0, 3.5]
+
+
+@pytest.mark.parametrize(("penalty", "nats"), [("bic", math.log(223)), ("aic", 2.0), (0.5, 0.5), (0, 0.0)])
+def test_penalties(penalty, nats):
+    assert ModelPrior(penalty=penalty).log_model_prior(FEATURES, 223) == pytest.approx(-8 * nats)
+
+
+def test_the_size_limit():
+    prior = ModelPrior(penalty=1.0, max_model_size=2)
+    assert prior.log_model_prior(FEATURES[:2], 10) == -1.0
+    assert prior.log_model_prior(FEATURES[:3], 10) == -math.inf
+    assert ModelPrior(max_model_size=0).log_model_prior([], 10) == 0.0
+
+
+@pytest.mark.parametrize(("text", "leaves"), [("x1", 1), ("not_(x1)", 1), ("x1*x2", 2), ("x1*not_(x2*x3)", 3)])
+def test_logic_regression(text, leaves):
+    prior = ModelPrior(penalty=1.0, complexity=logic_complexity(50))
+    expected = -math.log(math.comb(50, leaves) * 2 ** (2 * leaves - 2))
+    assert prior.log_model_prior([parse(text)], 1000) == pytest.approx(expected)
+
+
+def test_logic_trees_that_are_too_large_are_ruled_out():
+    for prior in (
+        ModelPrior(penalty=1.0, complexity=logic_complexity(50, max_leaves=2)),
+        ModelPrior(penalty=0.0, complexity=logic_complexity(2)),
+    ):
+        assert prior.log_model_prior([parse("x1*x2*x3")], 1000) == -math.inf
+        assert prior.log_model_prior([parse("x1*x2")], 1000) > -math.inf
+
+
+def test_a_measure_of_ones_own():
+    prior = ModelPrior(penalty=2.0, complexity=lambda feature: 10.0 * operation_count(feature) + 1)
+    assert prior.costs(FEATURES[:2], 10).tolist() == [2.0, 22.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"penalty": "hqc"}, "'bic', 'aic'"),
+        ({"penalty": -0.1}, "0 or more"),
+        ({"complexity": "depth"}, "'oc'"),
+        ({"max_model_size": -2}, "0 or more"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(SettingError, match=message):
+        ModelPrior(**settings)
+
+
+@pytest.mark.parametrize("value", [-1.0, math.nan, "much", None])
+def test_a_measure_must_answer_with_a_number(value):
+    with pytest.raises(SettingError, match="for the feature x1"):
+        ModelPrior(complexity=lambda feature: value).costs(FEATURES[:1], 10)
