@@ -47,7 +47,10 @@ def log_g_densities(n, k):
         return b * x - (b + 5 / 4) * np.logaddexp(0, x) - betaln(1 / 4, b + 1)
 
     return {
-        "robust": (lambda x: np.log((n + 1) / (k + 1)) / 2 - np.log(2) - 1.5 * np.log(1 + robust_end + np.exp(x)), robust_end),
+        "robust": (
+            lambda x: np.log((n + 1) / (k + 1)) / 2 - np.log(2) - 1.5 * np.log(1 + robust_end + np.exp(x)),
+            robust_end,
+        ),
         "hyper-g": (lambda x: -np.log(2) - 1.5 * np.logaddexp(0, x), 0.0),
         "hyper-g/n": (lambda x: -np.log(2 * n) - 1.5 * np.logaddexp(0, x - np.log(n)), 0.0),
         "zellner-siow": (lambda x: 0.5 * np.log(n / 2 / np.pi) - 1.5 * x - n / 2 * np.exp(-x), 0.0),
@@ -79,7 +82,9 @@ def log_integral(log_function, low, high):
     """log of the integral of exp(log_function) by adaptive quadrature on short pieces."""
     pieces = np.arange(low, high, 1.0)
     peak = max(log_function(x) for x in pieces)
-    total = sum(quad(lambda x: np.exp(log_function(x) - peak), x, x + 1.0, epsabs=1e-14, epsrel=1e-11)[0] for x in pieces)
+    total = sum(
+        quad(lambda x: np.exp(log_function(x) - peak), x, x + 1.0, epsabs=1e-14, epsrel=1e-11)[0] for x in pieces
+    )
     return peak + np.log(total)
 
 
@@ -126,5 +131,3 @@ def grid_marginal(log_density, ranges, points=241):
     steps = np.prod([axis[1] - axis[0] for axis in axes])
     peak = values.max()
     return peak + np.log(np.exp(values - peak).sum() * steps)
-
-

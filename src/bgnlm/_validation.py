@@ -10,7 +10,6 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError, SettingError
 
-
 LARGEST = 1e150
 
 
@@ -60,8 +59,7 @@ def check_design(X: Any, n_obs: int) -> FloatArray:
     values = _numeric(X, "X")
     if values.ndim != 2:
         raise DataError(
-            f"X must be two-dimensional (rows, columns); got shape {values.shape}. "
-            "For a single column use X[:, None]."
+            f"X must be two-dimensional (rows, columns); got shape {values.shape}. For a single column use X[:, None]."
         )
     if len(values) != n_obs:
         raise DataError(f"X and y must have the same number of rows; got {len(values)} and {n_obs}.")

@@ -112,9 +112,7 @@ def test_the_oldest_column_is_forgotten_first():
 @given(learnt_features)
 def test_no_warning_escapes(feature):
     names = sorted(inputs_of(feature))
-    data = np.array([[0.0], [1e300], [-1e300], [np.inf], [np.nan], [-1e-320], [3.0]]).repeat(
-        len(names), axis=1
-    )
+    data = np.array([[0.0], [1e300], [-1e300], [np.inf], [np.nan], [-1e-320], [3.0]]).repeat(len(names), axis=1)
     assert Evaluator(data, names).column(feature).shape == (7,)
 
 
@@ -222,7 +220,5 @@ def test_unknown_inputs_are_named():
     ],
 )
 def test_reject_reason(column, weight, reason):
-    found = reject_reason(
-        np.array(column, dtype=float), None if weight is None else np.array(weight, dtype=float)
-    )
+    found = reject_reason(np.array(column, dtype=float), None if weight is None else np.array(weight, dtype=float))
     assert (found is None) if reason is None else (reason in found)

@@ -63,9 +63,7 @@ def test_sympy_forms():
     x, y = sympy.symbols("x y", real=True)
     assert to_sympy(parse("x*x*sin(y)")) == x**2 * sympy.sin(y)
     assert to_sympy(parse("tanh(x + 2*y)")) == sympy.tanh(x + 2 * y)
-    assert to_sympy(parse("my_cube(0.5 + x + y)", [CUBE])) == sympy.Function("my_cube")(
-        x + y + sympy.Float(0.5)
-    )
+    assert to_sympy(parse("my_cube(0.5 + x + y)", [CUBE])) == sympy.Function("my_cube")(x + y + sympy.Float(0.5))
     assert to_sympy(parse("hinge_up(x, 2)")) == sympy.Max(0, x - 2)
 
 

@@ -109,9 +109,7 @@ def test_products_of_depth_3_are_34_in_37_constructions():
     features = sorted(set().union(*by_depth), key=str)
     pairs = [p for p in combinations_with_replacement(features, 2) if depth(p[0]) + depth(p[1]) == 2]
     assert len(pairs) == 37 == feature_counts(3, 1, 2)[3].products
-    assert (
-        len({multiply(*pair) for pair in pairs}) == 34 == feature_counts(3, 1, 2, distinct=True)[3].products
-    )
+    assert len({multiply(*pair) for pair in pairs}) == 34 == feature_counts(3, 1, 2, distinct=True)[3].products
 
 
 def test_counts_as_printed():

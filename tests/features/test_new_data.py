@@ -38,9 +38,7 @@ def test_values_that_are_not_finite_become_values_of_the_training_data():
     assert caught[0].filename == __file__
     np.testing.assert_allclose(matrix[:, 0], [0, 1e200, 2, 1, -1e200])  # NaN: the median
     np.testing.assert_allclose(matrix[:, 1], [1, 1e-200, 0.5, 1, -1e-200])  # 1/0: the maximum
-    np.testing.assert_allclose(
-        matrix[:, 2], [0, 200 * np.log(10), 0, 0, 200 * np.log(10)]
-    )  # log 0: the minimum
+    np.testing.assert_allclose(matrix[:, 2], [0, 200 * np.log(10), 0, 0, 200 * np.log(10)])  # log 0: the minimum
     np.testing.assert_allclose(matrix[:, 3], [0, 16, 4, 1, 2])
     np.testing.assert_allclose(matrix[:, 4], [0, 128, 2**3.5, 1, 128])
 

@@ -171,9 +171,7 @@ def test_hashes_are_computed_anew_in_another_process(tmp_path):
     outputs = []
     for seed, action in (("1", "write"), ("2", "read")):
         command = [sys.executable, "-c", program, action]
-        done = subprocess.run(
-            command, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True)
         outputs.append(done.stdout.split())
     assert all(first != second for first, second in zip(*outputs, strict=True))
 

@@ -17,7 +17,10 @@ def _score(name="robust", n=100, floor=0.0):
     return GaussianScore(CoefficientPrior(name), n, math.log(3.0 * n), floor)
 
 
-@pytest.mark.parametrize(("n", "floor", "lowest"), [(30, 0.0, 1e-27), (30, 0.3, 1e-27), (500, 0.01, 1e-6), (10**6, 0.0, 0.01), (10**6, 0.02, 1e-5)])
+@pytest.mark.parametrize(
+    ("n", "floor", "lowest"),
+    [(30, 0.0, 1e-27), (30, 0.3, 1e-27), (500, 0.01, 1e-6), (10**6, 0.0, 0.01), (10**6, 0.02, 1e-5)],
+)
 @pytest.mark.parametrize("name", list(PARAMETERS))
 def test_tables_agree_with_the_exact_score(name, n, floor, lowest):
     score = _score(name, n, floor)

@@ -31,7 +31,9 @@ def test_flat_priors_give_least_squares(data, prior):
     fit = bgnlm.fit_model(y, X, coefficient_prior=prior)
     assert fit.coefficients == pytest.approx(coefficients, rel=1e-9)
     assert fit.covariance_factor @ fit.covariance_factor.T == pytest.approx(inverse, rel=1e-8)
-    scale, degrees = {"jeffreys": (rss / 30, 30), "bic": (rss / 27, 27), "aic": (rss / 27, 27)}.get(prior, (1.0, math.inf))
+    scale, degrees = {"jeffreys": (rss / 30, 30), "bic": (rss / 27, 27), "aic": (rss / 27, 27)}.get(
+        prior, (1.0, math.inf)
+    )
     assert fit.dispersion == pytest.approx(scale, rel=1e-10)
     assert fit.degrees_of_freedom == degrees
 

@@ -14,7 +14,15 @@ from bgnlm.likelihood.variance import log_lower_gamma
 from tests import naive
 
 MIXTURES = ["robust", "hyper-g", "hyper-g/n", "zellner-siow", "intrinsic", "beta-prime", "cch", "tg"]
-CASES = [(12, 1, 0.97), (12, 5, 0.2), (50, 3, 0.5), (400, 4, 0.36), (400, 9, 1e-8), (2000, 40, 0.8), (30, 28, 0.01)]
+CASES = [
+    (12, 1, 0.97),
+    (12, 5, 0.2),
+    (50, 3, 0.5),
+    (400, 4, 0.36),
+    (400, 9, 1e-8),
+    (2000, 40, 0.8),
+    (30, 28, 0.01),
+]
 
 
 def _bayes_factor(name, n, k, residual, floor=0.0, total=7.3):
@@ -23,13 +31,13 @@ def _bayes_factor(name, n, k, residual, floor=0.0, total=7.3):
     return float(score.log_bayes_factor(k, np.array([residual]))[0])
 
 
-@pytest.mark.parametrize("n, k, residual", CASES)
+@pytest.mark.parametrize(("n", "k", "residual"), CASES)
 @pytest.mark.parametrize("name", MIXTURES)
 def test_mixtures(name, n, k, residual):
     assert _bayes_factor(name, n, k, residual) == pytest.approx(naive.log_mixture(name, n, k, residual), abs=1e-8)
 
 
-@pytest.mark.parametrize("n, k, residual", [(12, 2, 0.9), (50, 3, 0.004), (400, 4, 1e-5)])
+@pytest.mark.parametrize(("n", "k", "residual"), [(12, 2, 0.9), (50, 3, 0.004), (400, 4, 1e-5)])
 @pytest.mark.parametrize("floor", [0.01, 0.3])
 @pytest.mark.parametrize("name", ["robust", "hyper-g/n", "zellner-siow", "beta-prime"])
 def test_mixtures_with_a_noise_floor(name, n, k, residual, floor):
@@ -56,7 +64,9 @@ def test_parameters_of_the_hyper_priors(a):
     assert _bayes_factor(CoefficientPrior("hyper-g/n", a=a), n, k, residual) == pytest.approx(hyper_g_n, abs=1e-8)
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("cch", {"a": 0.7, "b": 3.1, "s": 5.0}), ("tg", {"a": 1.4, "s": -2.0})])
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("cch", {"a": 0.7, "b": 3.1, "s": 5.0}), ("tg", {"a": 1.4, "s": -2.0})]
+)
 def test_parameters_of_the_cch_class(name, parameters):
     n, k, residual = 60, 3, 0.4
     a, b, s = parameters["a"], parameters.get("b", 2.0), parameters["s"]
@@ -75,7 +85,7 @@ def test_parameters_of_the_cch_class(name, parameters):
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.01, 0.3])
-@pytest.mark.parametrize("n, k, residual", CASES)
+@pytest.mark.parametrize(("n", "k", "residual"), CASES)
 def test_a_given_g_and_the_best_g(n, k, residual, floor):
     total = 7.3
     variance = floor**2 * total / n

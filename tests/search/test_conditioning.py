@@ -53,7 +53,9 @@ def test_near_exact_data_without_a_floor_collect_rounding_noise_with_it_they_do_
     """Kepler's law: the paper's score adds terms that explain the rounding of the data; a floor of 1 % does not."""
     y = exoplanets["SemiMajorAxisAU"]
     period, mass = exoplanets["PeriodDays"], exoplanets["HostStarMassSlrMass"]
-    laws = [np.cbrt(period**2 * other) for other in (mass, exoplanets["HostStarRadiusSlrRad"], exoplanets["HostStarTempK"])]
+    laws = [
+        np.cbrt(period**2 * other) for other in (mass, exoplanets["HostStarRadiusSlrRad"], exoplanets["HostStarTempK"])
+    ]
     inputs = [column for name, column in exoplanets.items() if name != "SemiMajorAxisAU"]
     X = np.column_stack([*laws, np.cbrt(period**2), *inputs])
     options = {"penalty": "bic", "complexity": [3, 3, 3, 2] + [0] * 10}

@@ -73,4 +73,4 @@ def test_bad_settings_are_refused(settings, message):
 @pytest.mark.parametrize("value", [-1.0, math.nan, "much", None])
 def test_a_measure_must_answer_with_a_number(value):
     with pytest.raises(SettingError, match="for the feature x1"):
-        ModelPrior(complexity=lambda feature: value).costs(FEATURES[:1], 10)
+        ModelPrior(complexity=lambda _: value).costs(FEATURES[:1], 10)

@@ -29,9 +29,9 @@ from bgnlm.features.nodes import (
     project,
     sort_key,
 )
-from bgnlm.features.parse import parse
+from bgnlm.features.parser import parse
 from bgnlm.features.presets import PRESETS, resolve_transforms
-from bgnlm.features.render import render
+from bgnlm.features.text import render
 from bgnlm.features.sympy_form import to_sympy
 from bgnlm.features.transform import Transform, get_transform, register, registered_transforms
 

@@ -17,9 +17,7 @@ from bgnlm.features.nodes import (
 )
 
 
-def learn_cut_points(
-    feature: Feature, evaluator: Evaluator, sample_weight: FloatArray | None = None
-) -> Feature:
+def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: FloatArray | None = None) -> Feature:
     """Fill in all cut points that are still missing, from the inside out; others stay as they are.
 
     The cut point is a quantile of the values that go into the transform; `sample_weight` is frequency.
@@ -38,9 +36,7 @@ def learn_cut_points(
             return _completed(projection, evaluator, sample_weight)
 
 
-def _completed(
-    feature: Modification | Projection, evaluator: Evaluator, sample_weight: FloatArray | None
-) -> Feature:
+def _completed(feature: Modification | Projection, evaluator: Evaluator, sample_weight: FloatArray | None) -> Feature:
     quantile = feature.transform.quantile
     if quantile is None or feature.parameters:
         return feature
@@ -63,9 +59,7 @@ def weighted_quantile(values: FloatArray, quantile: float, sample_weight: FloatA
     present = weights > 0
     values, weights = values[present], weights[present]
     if len(values) == 0 or not np.isfinite(values).all():
-        raise FeatureError(
-            "a quantile needs at least one row of positive weight, and finite values in all of them."
-        )
+        raise FeatureError("a quantile needs at least one row of positive weight, and finite values in all of them.")
     order = np.argsort(values, kind="stable")
     values, ends = values[order], np.cumsum(weights[order])
     window = min(1.0, ends[-1] / len(ends))

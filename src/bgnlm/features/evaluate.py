@@ -162,9 +162,7 @@ def _as_table(X: npt.ArrayLike) -> FloatArray:
             raise TypeError(f"values of type {table.dtype}")
         table = np.array(table, dtype=np.float64, order="F")
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"X must hold real numbers only, got {error}. Encode other columns as numbers."
-        ) from error
+        raise DataError(f"X must hold real numbers only, got {error}. Encode other columns as numbers.") from error
     if table.ndim != 2:
         raise DataError(
             f"X must be two-dimensional (rows, columns), got shape {table.shape}. "
@@ -178,9 +176,7 @@ def _index_names(names: Sequence[str], n_columns: int) -> dict[str, int]:
     inputs = [Input(name) for name in ([names] if isinstance(names, str) else names)]
     index = {feature.name: j for j, feature in enumerate(inputs)}
     if len(inputs) != n_columns:
-        raise DataError(
-            f"X has {n_columns} columns but {len(inputs)} names were given. Give one name per column."
-        )
+        raise DataError(f"X has {n_columns} columns but {len(inputs)} names were given. Give one name per column.")
     if len(index) != n_columns:
         given = [feature.name for feature in inputs]
         twice = sorted({name for name in given if given.count(name) > 1})

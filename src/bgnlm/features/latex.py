@@ -3,7 +3,7 @@
 import re
 
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
-from bgnlm.features.render import join_terms, with_exponents
+from bgnlm.features.text import join_terms, with_exponents
 from bgnlm.features.transform import Transform
 
 _SPECIAL = {
@@ -28,9 +28,7 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
         case Modification(transform=transform, operand=operand, parameters=parameters):
             return _call(transform, to_latex(operand, digits), parameters, digits)
         case Multiplication():
-            return r" \, ".join(
-                _power(factor, exponent, digits) for factor, exponent in with_exponents(feature)
-            )
+            return r" \, ".join(_power(factor, exponent, digits) for factor, exponent in with_exponents(feature))
         case Projection(transform=transform, parameters=parameters):
             return _call(transform, _weighted_sum(feature, digits), parameters, digits)
 
@@ -81,6 +79,4 @@ def _name(name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(
-        _SPECIAL.get(character, character if character.isprintable() else " ") for character in text
-    )
+    return "".join(_SPECIAL.get(character, character if character.isprintable() else " ") for character in text)

@@ -50,7 +50,7 @@ class _Node:
         return self._hash == other._hash and self._key == other._key
 
     def __str__(self) -> str:
-        from bgnlm.features.render import render
+        from bgnlm.features.text import render
 
         return render(cast("Feature", self))
 
@@ -105,9 +105,7 @@ class Multiplication(_Node):
         given = tuple(self.factors)
         _check_features(given)
         if len(given) < 2:
-            raise FeatureError(
-                f"a product needs two factors or more, got {len(given)}. Use the factor itself."
-            )
+            raise FeatureError(f"a product needs two factors or more, got {len(given)}. Use the factor itself.")
         _check_size(sum(factor._leaves for factor in given), 0)
         flat = (part for factor in given for part in _factors_of(factor))
         _set(self, factors=tuple(sorted(flat, key=sort_key)))
@@ -158,9 +156,7 @@ def multiply(*factors: Feature) -> Multiplication:
 def power(base: Feature, exponent: int) -> Feature:
     """Multiply a feature with itself, `exponent` factors in all."""
     if exponent < 1:
-        raise FeatureError(
-            f"an exponent must be a whole number from 1 on, got {exponent}. Use inverse for 1/x."
-        )
+        raise FeatureError(f"an exponent must be a whole number from 1 on, got {exponent}. Use inverse for 1/x.")
     _check_size(exponent * base._leaves, base._nesting)
     return base if exponent == 1 else Multiplication((base,) * exponent)
 
@@ -185,14 +181,10 @@ def _factors_of(feature: Feature) -> tuple[Feature, ...]:
     return feature.factors if isinstance(feature, Multiplication) else (feature,)
 
 
-def _merged(
-    operands: tuple[Feature, ...], weights: tuple[float, ...]
-) -> tuple[tuple[Feature, ...], tuple[float, ...]]:
+def _merged(operands: tuple[Feature, ...], weights: tuple[float, ...]) -> tuple[tuple[Feature, ...], tuple[float, ...]]:
     _check_features(operands)
     if len(operands) != len(weights):
-        raise FeatureError(
-            f"a projection of {len(operands)} features needs as many weights, got {len(weights)}."
-        )
+        raise FeatureError(f"a projection of {len(operands)} features needs as many weights, got {len(weights)}.")
     parts: dict[Feature, list[float]] = {}
     for operand, weight in zip(operands, weights, strict=True):
         parts.setdefault(operand, []).append(weight)
@@ -226,24 +218,18 @@ def _finite(values: Iterable[float], what: str) -> tuple[float, ...]:
 
 def _checked_parameters(transform: Transform, parameters: Iterable[float]) -> tuple[float, ...]:
     if not isinstance(transform, Transform):
-        raise FeatureError(
-            f"expected a Transform, got {transform!r}. Use get_transform(name) for a known one."
-        )
+        raise FeatureError(f"expected a Transform, got {transform!r}. Use get_transform(name) for a known one.")
     numbers = _finite(parameters, "cut points")
     allowed = 0 if transform.quantile is None else 1
     if len(numbers) > allowed:
-        raise FeatureError(
-            f"transform {transform.name} takes {allowed} cut points, got {len(numbers)}: {numbers}."
-        )
+        raise FeatureError(f"transform {transform.name} takes {allowed} cut points, got {len(numbers)}: {numbers}.")
     return numbers
 
 
 def _check_features(values: tuple[Feature, ...]) -> None:
     for value in values:
         if not isinstance(value, _Node):
-            raise FeatureError(
-                f"expected a feature, got {value!r}. Use Input(name) for a column of the data."
-            )
+            raise FeatureError(f"expected a feature, got {value!r}. Use Input(name) for a column of the data.")
 
 
 def _check_size(leaves: int, nesting: int) -> None:

@@ -37,9 +37,7 @@ def resolve_transforms(spec: str | Iterable[str | Transform]) -> tuple[Transform
     names = [transform.name for transform in transforms]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SettingError(
-            f"transforms must have different names, got twice: {', '.join(twice)}. Leave one out."
-        )
+        raise SettingError(f"transforms must have different names, got twice: {', '.join(twice)}. Leave one out.")
     return transforms
 
 

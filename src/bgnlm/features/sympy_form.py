@@ -34,9 +34,7 @@ def _build(sp: Any, feature: Feature) -> Any:
         case Multiplication(factors=factors):
             return prod((_build(sp, factor) for factor in factors), start=sp.Integer(1))
         case Projection(operands=operands, weights=weights, intercept=intercept):
-            terms = (
-                _number(sp, w) * _build(sp, operand) for operand, w in zip(operands, weights, strict=True)
-            )
+            terms = (_number(sp, w) * _build(sp, operand) for operand, w in zip(operands, weights, strict=True))
             return _apply(sp, feature, sum(terms, start=_number(sp, intercept)))
 
 

@@ -223,7 +223,17 @@ def score_statistics(
 
 @jit
 def uncertain_scores(
-    table, determinant_weight, lowest, error, steepest, sizes, residuals, pivots, log_determinants, models, scores
+    table,
+    determinant_weight,
+    lowest,
+    error,
+    steepest,
+    sizes,
+    residuals,
+    pivots,
+    log_determinants,
+    models,
+    scores,
 ):
     """List the uncertain models with the scores they have at most: at the lower end of their residual."""
     found = 0

@@ -62,7 +62,7 @@ def density_of(parameters: MixtureParameters) -> MixingDensity:
 
 
 def zellner_siow(n_obs: float) -> MixingDensity:
-    """g ~ InvGamma(1/2, n/2), in x = -log(g / n)."""
+    """G ~ InvGamma(1/2, n/2), in x = -log(g / n)."""
 
     def at(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return -np.logaddexp(0.0, np.log(n_obs) - x), 0.5 * (x - np.exp(np.minimum(x, 700.0)))

@@ -64,7 +64,7 @@ class GaussianScore:
 
     @property
     def log_null(self) -> float:
-        """log p(y | null), with all constants."""
+        """Log p(y | null), with all constants."""
         n = self.n_obs
         match self.prior.name:
             case "jeffreys":
@@ -178,7 +178,7 @@ class GaussianScore:
         return value.reshape(np.shape(residual)), mean_u.reshape(np.shape(residual))
 
     def _log_u(self, size: int, residual: FloatArray) -> FloatArray:
-        """log u = -log(1 + g) of the priors with a single g: given, or the g >= 0 that fits best."""
+        """Log u = -log(1 + g) of the priors with a single g: given, or the g >= 0 that fits best."""
         if self.prior.name == "g":
             g = self.n_obs if self.prior["g"] is None else self.prior["g"]
             return np.full_like(residual, -math.log1p(g))

@@ -103,9 +103,7 @@ def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: F
     )
 
 
-def _standardise(
-    x: FloatArray, weights: FloatArray, root: FloatArray, out: FloatArray
-) -> tuple[float, float, float]:
+def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray, out: FloatArray) -> tuple[float, float, float]:
     """Centre, multiply by the root of the weights, scale to unit norm; the answer is mean, norm and noise.
 
     A column that does not vary becomes zero, with norm 0.

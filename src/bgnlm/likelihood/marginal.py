@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm._validation import check_choice, check_design, check_number, check_offset, check_response, check_weights
+from bgnlm._validation import (
+    check_choice,
+    check_design,
+    check_number,
+    check_offset,
+    check_response,
+    check_weights,
+)
 from bgnlm.errors import ModelStatusWarning, SettingError
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior, resolve_prior
 from bgnlm.likelihood.gaussian import GaussianScore

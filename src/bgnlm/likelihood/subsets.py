@@ -44,7 +44,12 @@ def score_all_subsets(statistics: GramStatistics, score: TabulatedScore, max_siz
     pivots = np.empty(n_models, dtype=np.float32)
     log_determinants = np.empty(n_models if score.exact.uses_determinant else 0)
     kernels.eliminate_all_subsets(
-        statistics.with_ridge(score.exact.ridge), max_size, RANK_TOLERANCE, residuals, pivots, log_determinants
+        statistics.with_ridge(score.exact.ridge),
+        max_size,
+        RANK_TOLERANCE,
+        residuals,
+        pivots,
+        log_determinants,
     )
     sizes = np.empty(n_models, dtype=np.int8)
     kernels.subset_sizes(sizes)
@@ -57,7 +62,12 @@ def score_subsets(statistics: GramStatistics, score: TabulatedScore, included: B
     residuals, pivots = np.empty(n_models), np.empty(n_models, dtype=np.float32)
     log_determinants = np.empty(n_models if score.exact.uses_determinant else 0)
     kernels.eliminate_subsets(
-        statistics.with_ridge(score.exact.ridge), pack(included), RANK_TOLERANCE, residuals, pivots, log_determinants
+        statistics.with_ridge(score.exact.ridge),
+        pack(included),
+        RANK_TOLERANCE,
+        residuals,
+        pivots,
+        log_determinants,
     )
     sizes = included.sum(axis=1, dtype=np.int16)
     return _scored(statistics, score, sizes, residuals, pivots, log_determinants)
@@ -91,7 +101,11 @@ def steepest_slope(score: GaussianScore) -> float:
 
 
 def exact_scores(
-    statistics: GramStatistics, score: TabulatedScore, result: SubsetScores, models: IntArray, residuals: FloatArray
+    statistics: GramStatistics,
+    score: TabulatedScore,
+    result: SubsetScores,
+    models: IntArray,
+    residuals: FloatArray,
 ) -> FloatArray:
     """Scores of some of the models of `result` with other residuals, taken as exact."""
     log_determinants = result.log_determinants[models] if score.exact.uses_determinant else result.log_determinants

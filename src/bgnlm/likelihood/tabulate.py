@@ -5,6 +5,7 @@ polynomials on panels that are halved until the approximation agrees with the ex
 """
 
 import copy
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -106,7 +107,7 @@ def _assemble(pieces: list[tuple[FloatArray, FloatArray]], lower: float, availab
 
 def _panels(function: Function, ends: Sequence[float], rounding: float) -> tuple[FloatArray, FloatArray]:
     """Edges of the panels between `ends` in ascending order, and a row of coefficients for each panel."""
-    todo = np.vstack([_split_evenly(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    todo = np.vstack([_split_evenly(a, b) for a, b in itertools.pairwise(ends)])
     done_panels, done_values = [], []
     while len(todo):
         values, good = _fit(function, todo, rounding)

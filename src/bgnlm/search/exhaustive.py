@@ -103,7 +103,9 @@ class EnumeratedModels:
     def __str__(self) -> str:
         width = max([6, *map(len, self.names)])
         lines = [f"{len(self):,} models", "", f"{'column':<{width}}  probability"]
-        lines += [f"{name:<{width}}  {p:11.4f}" for name, p in zip(self.names, self.inclusion_probabilities, strict=True)]
+        lines += [
+            f"{name:<{width}}  {p:11.4f}" for name, p in zip(self.names, self.inclusion_probabilities, strict=True)
+        ]
         lines += ["", "probability  log marginal  model"]
         for model in range(min(5, len(self))):
             what = " + ".join(self.names_of(model)) or "(intercept only)"
@@ -165,7 +167,11 @@ def enumerate_models(
 
 
 def enumerate_columns(
-    statistics: GramStatistics, score: TabulatedScore, costs: FloatArray, names: tuple[str, ...], max_model_size: int
+    statistics: GramStatistics,
+    score: TabulatedScore,
+    costs: FloatArray,
+    names: tuple[str, ...],
+    max_model_size: int,
 ) -> EnumeratedModels:
     """Score all models over the columns of `statistics`; `costs` are the nats of prior that each column costs."""
     log_prior = np.zeros(1)

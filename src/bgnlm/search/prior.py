@@ -17,7 +17,7 @@ Complexity = Callable[[Feature], float]
 
 
 def operations_plus_one(feature: Feature) -> float:
-    """oc + 1: plain inputs cost too, as in the authors' scripts for Gaussian responses."""
+    """Oc + 1: plain inputs cost too, as in the authors' scripts for Gaussian responses."""
     return operation_count(feature) + 1.0
 
 
@@ -43,7 +43,7 @@ def _script_cost(feature: Feature) -> float:
 
 
 def logic_complexity(n_inputs: int, max_leaves: int | None = None) -> Complexity:
-    """log N(s) of Bayesian logic regression, N(s) = C(m, s) 2^(2s-2), to be used with `penalty=1`.
+    """Log N(s) of Bayesian logic regression, N(s) = C(m, s) 2^(2s-2), to be used with `penalty=1`.
 
     Infinite for trees with more leaves than `max_leaves` or than there are inputs.
     """

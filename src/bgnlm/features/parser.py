@@ -32,12 +32,8 @@ def parse(text: str, transforms: str | Iterable[str | Transform] = ()) -> Featur
         Transforms of your own, besides those that are registered.
     """
     if not isinstance(text, str):
-        raise FeatureError(
-            f"a feature is read from a string, got {text!r}. Write for example parse('sin(x)')."
-        )
-    known = {
-        transform.name: transform for transform in (*registered_transforms(), *resolve_transforms(transforms))
-    }
+        raise FeatureError(f"a feature is read from a string, got {text!r}. Write for example parse('sin(x)').")
+    known = {transform.name: transform for transform in (*registered_transforms(), *resolve_transforms(transforms))}
     return _Parser(text, known).whole()
 
 
@@ -79,9 +75,7 @@ class _Parser:
         start = self.token
         feature = self.sum().plain
         if feature is None:
-            message = (
-                "a feature is no sum and has no weight or sign. Put it into a transform: sigmoid(x + y)."
-            )
+            message = "a feature is no sum and has no weight or sign. Put it into a transform: sigmoid(x + y)."
             raise self.error(start, message)
         return feature
 
@@ -145,9 +139,7 @@ class _Parser:
             raise self.error(name, f"{transform.name} needs a feature to work on, got only numbers.")
         if total.plain is not None:
             return self.build(name, modify, transform, total.plain, cut_points)
-        return self.build(
-            name, project, transform, total.operands, total.weights, total.intercept, cut_points
-        )
+        return self.build(name, project, transform, total.operands, total.weights, total.intercept, cut_points)
 
     def cut_points(self) -> list[float]:
         found = []
@@ -190,9 +182,7 @@ class _Parser:
             if token.kind == "symbol" and token.text in "()":
                 nesting += 1 if token.text == "(" else -1
             if nesting > MAX_NESTING:
-                raise self.error(
-                    token, f"parentheses may be nested {MAX_NESTING} deep. Write a simpler feature."
-                )
+                raise self.error(token, f"parentheses may be nested {MAX_NESTING} deep. Write a simpler feature.")
 
     def build(self, place: Token, construct: Callable[..., Feature], *arguments: Any) -> Feature:
         """Construct a feature; if that is refused, point at the place in the text."""

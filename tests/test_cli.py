@@ -1,0 +1,77 @@
+"""The command line, run as a user runs it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import bgnlm
+from bgnlm.cli.demo import all_features, run_demo
+from bgnlm.cli.main import main
+from bgnlm.errors import DataError
+from bgnlm.features import Input, operation_count, resolve_transforms
+
+
+def _bgnlm(*arguments, **options):
+    command = [sys.executable, "-m", "bgnlm", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_the_demo_discovers_keplers_third_law():
+    done = _bgnlm("demo")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    law = lines[lines.index("the law") + 1]
+    assert "cbrt_abs(parent_mass*period**2)" in law
+    assert " +" not in law.split("+", 1)[1]  # nothing else in the model
+    coefficient = float(law.split("+")[1].split()[0])
+    assert coefficient == pytest.approx(1.0, abs=1e-3)  # in years, solar masses and astronomical units
+    assert float(lines[lines.index("the law") + 2].split()[1]) > 0.95
+    assert "runner-up models" in done.stdout
+
+
+def test_the_demo_is_deterministic():
+    first, second = (text.splitlines()[:-1] for text in (run_demo(), run_demo()))
+    assert first == second
+
+
+def test_all_features_are_different_and_within_the_limit():
+    features = all_features([Input("x"), Input("y")], resolve_transforms(["sin"]), 2)
+    assert len(features) == len(set(features))
+    assert [operation_count(feature) for feature in features] == sorted(operation_count(f) for f in features)
+    # 2 inputs; sin of 2 and 3 products; sin of those 5, 4 products x*sin, 4 products of three
+    assert len(features) == 2 + 5 + 5 + 4 + 4
+
+
+def test_version_and_help():
+    assert _bgnlm("--version").stdout.strip() == f"bgnlm {bgnlm.__version__}"
+    assert "demo" in _bgnlm().stdout
+    assert _bgnlm().returncode == 0
+
+
+def test_a_wrong_command_is_a_usage_error():
+    done = _bgnlm("dmeo")
+    assert done.returncode == 2
+    assert "demo" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("raised", "code"), [(DataError("no such column"), 1), (KeyboardInterrupt(), 130)])
+def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, raised, code):
+    def fail():
+        raise raised
+
+    monkeypatch.setattr("bgnlm.cli.demo.run_demo", fail)
+    assert main(["demo"]) == code
+    assert capsys.readouterr().err.startswith("bgnlm: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes to close early")
+def test_a_reader_that_stops_early_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m bgnlm demo | head -n 1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert "bodies of the solar system" in done.stdout
+    assert done.stderr == ""
