@@ -21,7 +21,7 @@ WITH_UNITS = {"known-variance", "script"}
 
 @pytest.fixture
 def data(rng):
-    X = [*rng.normal(size=(25, 3)), 0.0, 5.0, -3.0]
+    X = rng.normal(size=(25, 3)) + np.array([0.0, 5.0, -3.0])
     return X @ [1.0, 0.5, 0.0] + rng.normal(size=25) + 2.0, X
 
 

@@ -31,8 +31,8 @@ from bgnlm.features.nodes import (
 )
 from bgnlm.features.parser import parse
 from bgnlm.features.presets import PRESETS, resolve_transforms
-from bgnlm.features.text import render
 from bgnlm.features.sympy_form import to_sympy
+from bgnlm.features.text import render
 from bgnlm.features.transform import Transform, get_transform, register, registered_transforms
 
 __all__ = [
