@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bgnlm._typing import AnyArray, FloatArray
+from bgnlm._validation import LARGEST
 from bgnlm.errors import DataError, FeatureError
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
 
@@ -109,8 +110,8 @@ class Evaluator:
 def reject_reason(column: FloatArray, sample_weight: FloatArray | None = None) -> str | None:
     """Say why a column cannot enter a model, or None if it can.
 
-    A column is rejected if it is not finite in some row, or constant up to rounding: its spread is at most
-    1e-13 of its magnitude. Rows of weight zero do not take part in either.
+    A column is rejected if it is not finite in some row, larger than 1e150 (squares would overflow), or constant up
+    to rounding: its spread is at most 1e-13 of its magnitude. Rows of weight zero do not take part.
     """
     rows = np.arange(len(column)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
     if len(rows) == 0:
@@ -120,6 +121,8 @@ def reject_reason(column: FloatArray, sample_weight: FloatArray | None = None) -
     if len(bad):
         return f"not finite in {len(bad)} of {len(rows)} rows, first in row {bad[0]} (counted from 0)"
     low, high = float(values.min()), float(values.max())
+    if max(-low, high) > LARGEST:
+        return f"too large: values reach {max(-low, high):.3g} in size, the limit is {LARGEST:g}"
     if high - low <= _ROUNDING * max(abs(low), abs(high)):
         return f"constant: every value is {low:.6g} up to rounding"
     return None
