@@ -1,5 +1,7 @@
 """The Gram kernels against their slow twins and against their own interpreted form."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from bgnlm.kernels import gram as kernels
 from tests import naive
 
-TOLERANCE = 1e-12
+ERROR = 1e-14
 
 
 def _gram(n, p, seed, rank=None):
@@ -24,7 +26,7 @@ def _gram(n, p, seed, rank=None):
 def _all(gram, max_size=None, function=kernels.eliminate_all_subsets):
     p = len(gram) - 1
     residuals, pivots, determinants = np.full(2**p, -1.0), np.zeros(2**p, np.float32), np.zeros(2**p)
-    function(gram, p if max_size is None else max_size, TOLERANCE, residuals, pivots, determinants)
+    function(gram, p if max_size is None else max_size, ERROR, residuals, pivots, determinants)
     return residuals, pivots, determinants
 
 
@@ -53,16 +55,16 @@ def test_models_above_the_size_limit_are_not_touched():
     residuals, *_ = _all(gram, max_size=2)
     sizes = np.array([len(subset) for subset in naive.all_subsets(6)])
     assert (residuals[sizes <= 2] >= 0).all()
-    assert (residuals[sizes > 2] == kernels.RANK_DEFICIENT).all()
+    assert (residuals[sizes > 2] == kernels.UNDECIDED).all()
 
 
-def test_rank_deficient_models_are_recognised():
+def test_models_whose_rank_rounding_decides_are_left_undecided():
     gram, Z = _gram(30, 5, 3)
     duplicated = np.column_stack([Z[:, :5], Z[:, 1], Z[:, 5]])
     gram = duplicated.T @ duplicated
     residuals, *_ = _all(gram)
     for mask, subset in enumerate(naive.all_subsets(6)):
-        assert (residuals[mask] == kernels.RANK_DEFICIENT) == ({1, 5} <= set(subset))
+        assert (residuals[mask] == kernels.UNDECIDED) == ({1, 5} <= set(subset))
 
 
 @settings(deadline=None, max_examples=40)
@@ -74,7 +76,7 @@ def test_separate_subsets_of_any_width(p, seed):
     gram, _ = _gram(200, p, seed)
     included = rng.random((10, p)) < min(0.5, 8 / p)
     residuals, pivots, determinants = np.empty(10), np.empty(10), np.empty(10)
-    kernels.eliminate_subsets(gram, pack(included), TOLERANCE, residuals, pivots, determinants)
+    kernels.eliminate_subsets(gram, pack(included), ERROR, residuals, pivots, determinants)
     for row, residual, determinant in zip(included, residuals, determinants, strict=True):
         subset = np.flatnonzero(row)
         assert residual == pytest.approx(naive.subset_residual(gram, subset), abs=1e-9)
@@ -89,48 +91,73 @@ def test_separate_subsets_equal_their_interpreted_form():
     results = []
     for function in (kernels.eliminate_subsets, kernels.eliminate_subsets.py_func):
         out = np.empty(len(masks)), np.empty(len(masks)), np.empty(len(masks))
-        function(gram, masks, TOLERANCE, *out)
+        function(gram, masks, ERROR, *out)
         results.append(np.array(out))
     assert np.allclose(results[0], results[1], rtol=1e-12, atol=1e-14)
 
 
 def test_determinants_of_many_small_pivots_do_not_underflow():
     p = 60
-    gram = np.full((p + 1, p + 1), 1.0 - 1e-9)
+    gram = np.full((p + 1, p + 1), 1.0 - 1e-6)
     np.fill_diagonal(gram, 1.0)
     columns = np.arange(p)
-    _, _, determinant = kernels.eliminate_subset(gram, columns, p, TOLERANCE, np.empty((p, p + 1)))
+    _, _, determinant = kernels.eliminate_subset(gram, columns, p, ERROR, np.empty((p, p + 1)))
     assert determinant == pytest.approx(np.linalg.slogdet(gram[:p, :p])[1], rel=1e-6)
 
 
-@pytest.mark.parametrize("closeness", [1e-1, 1e-2, 1e-3, 1e-4, 3e-6])
-def test_residuals_from_the_data_are_good_to_the_precision_of_the_data(closeness):
+def _fit(rows, noise, columns, function=kernels.fit_subset):
+    size = len(columns)
+    q, r, inverse, slopes = np.empty((size, len(rows))), np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    found = function(rows, noise, np.array(columns, dtype=np.int64), size, q, r, inverse, slopes)
+    return *found, slopes, inverse
+
+
+@pytest.mark.parametrize("function", [kernels.fit_subset, kernels.fit_subset.py_func])
+@pytest.mark.parametrize("closeness", [1e-1, 1e-3, 1e-5, 1e-7, 1e-9])
+def test_fits_are_good_to_the_precision_of_the_data(closeness, function):
     """Two nearly equal columns whose difference is the law; their pivot is about closeness^2."""
     rng = np.random.default_rng(6)
-    x, z, noise = rng.normal(size=(3, 300))
-    noise *= 1e-9
-    Z = np.column_stack([x, x + closeness * z, z + noise])
+    x, z, e = rng.normal(size=(3, 300))
+    Z = np.column_stack([x, x + closeness * z, z + 0.1 * e])
     Z -= Z.mean(axis=0)
     exact_rss = naive.least_squares(Z[:, 2], np.column_stack([x, z]))[1]
     norms = np.linalg.norm(Z, axis=0)
-    Z /= norms
-    solution = np.empty(2)
-    for function in (kernels.residual_from_data, kernels.residual_from_data.py_func):
-        found = function(np.ascontiguousarray(Z.T[:2]), Z[:, 2].copy(), Z.T @ Z, np.arange(2), 2, solution)
-        assert found == pytest.approx(exact_rss / norms[2] ** 2, rel=1e-3)
+    triangle = np.linalg.qr(Z / norms, mode="r")
+    residual, floor, slopes, inverse = _fit(triangle, np.full(3, 1e-14), [0, 1], function)
+    assert residual == pytest.approx(exact_rss / norms[2] ** 2, rel=1e-6)
+    assert floor == pytest.approx(1e-28 * (1 + (slopes**2).sum()))
+    expected = np.linalg.lstsq(triangle[:, :2], triangle[:, 2], rcond=None)[0]
+    assert slopes == pytest.approx(expected, rel=1e-4)
+    q = triangle[:, :2] @ inverse
+    assert q.T @ q == pytest.approx(np.eye(2), abs=1e-4)
 
 
-def test_residuals_of_listed_models():
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_rank_does_not_depend_on_the_order_of_the_columns(order):
+    rng = np.random.default_rng(7)
+    a, b = rng.normal(size=(2, 50))
+    for distance, dependent in ((1e-9, False), (1e-12, False), (1e-17, True), (0.0, True)):
+        Z = np.column_stack([a, b, a - 2 * b + distance * rng.normal(size=50), rng.normal(size=50)])
+        Z /= np.linalg.norm(Z, axis=0)
+        triangle = np.linalg.qr(Z, mode="r")
+        residual, *_ = _fit(triangle, np.full(4, 1e-14), list(order))
+        assert (residual == kernels.RANK_DEFICIENT) == dependent
+
+
+def test_listed_models_and_averaged_slopes():
     gram, Z = _gram(50, 5, 8)
-    models = np.array([0, 1, 21, 31])
-    out, floors = np.empty(4), np.empty(4)
-    noise = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    kernels.residuals_from_data(np.ascontiguousarray(Z.T[:5]), Z[:, 5].copy(), gram, noise, models, out, floors)
-    for model, residual, floor in zip(models, out, floors, strict=True):
+    triangle, noise = np.linalg.qr(Z, mode="r"), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) * 1e-14
+    models, weights = np.array([0, 1, 21, 31]), np.array([0.4, 0.3, 0.2, 0.1])
+    residuals, floors, average, expected = np.empty(4), np.empty(4), np.zeros(5), np.zeros(5)
+    kernels.fit_subsets(triangle, noise, models, residuals, floors)
+    kernels.average_slopes(triangle, noise, models, weights, average)
+    for model, weight, residual, floor in zip(models, weights, residuals, floors, strict=True):
         columns = list(naive.all_subsets(5)[model])
         assert residual == pytest.approx(naive.subset_residual(gram, columns), abs=1e-12)
         solution = np.linalg.lstsq(Z[:, columns], Z[:, 5], rcond=None)[0] if columns else np.zeros(0)
-        assert floor == pytest.approx(36.0 + ((noise[columns] * solution) ** 2).sum(), rel=1e-9)
+        assert floor == pytest.approx(36e-28 + ((noise[columns] * solution) ** 2).sum(), rel=1e-9)
+        expected[columns] += weight * solution
+    assert average == pytest.approx(expected, abs=1e-12)
 
 
 def test_subset_sizes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bgnlm import CoefficientPrior
-from bgnlm.kernels.gram import RANK_DEFICIENT, score_statistics, uncertain_scores
+from bgnlm.kernels.gram import RANK_DEFICIENT, UNDECIDED, Statistics, lowest_residual, score_statistics
 from bgnlm.kernels.score_table import table_value, table_values
 from bgnlm.likelihood.coefficient_priors import PARAMETERS
 from bgnlm.likelihood.gaussian import GaussianScore
@@ -63,25 +63,53 @@ def test_a_table_grows_only_when_it_has_to():
 
 
 def test_rounding_never_lets_a_model_win():
-    """An uncertain residual is taken at its upper end; `uncertain_scores` lists the lower end."""
+    """An uncertain residual is taken at its upper end; `best_scores` is the lower end, or what all columns together reach."""
     score = TabulatedScore(_score())
     table = score.table(2, 1e-26)
-    sizes = np.array([1, 1, 1, 2], np.int8)
-    residuals = np.array([0.3, 1e-15, RANK_DEFICIENT, 1e-3])
-    pivots = np.array([1.0, 1.0, 0.0, 1e-11])
-    error, lowest = 1e-14, 1e-25
-    scores = np.empty(4)
-    arguments = (table, 0.0, lowest, error, 50.0, sizes, residuals, pivots, np.empty(0))
-    assert score_statistics(*arguments, scores) == 2
-    exact = score.exact.log_bayes_factor
-    assert scores[0] == pytest.approx(exact(1, np.array([0.3]))[0], abs=1e-8)
-    assert scores[1] == pytest.approx(exact(1, np.array([1.1e-14]))[0], abs=1e-6)
-    assert scores[2] == -np.inf
-    assert scores[3] == pytest.approx(exact(2, np.array([1e-3 + 1e-3]))[0], abs=1e-6)
-    models, best = np.empty(2, np.int64), np.empty(2)
-    uncertain_scores(*arguments, models, best)
-    assert models.tolist() == [1, 3]
-    assert best == pytest.approx([exact(1, np.array([lowest]))[0], exact(2, np.array([lowest]))[0]], abs=1e-6)
-    interpreted = np.empty(4)
-    assert score_statistics.py_func(*arguments, interpreted) == 2
-    assert np.allclose(interpreted, scores)
+    statistics = Statistics(
+        sizes=np.array([1, 1, 1, 2, 2], np.int8),
+        residuals=np.array([0.3, 1e-15, RANK_DEFICIENT, 1e-3, UNDECIDED]),
+        pivots=np.array([1.0, 1.0, 0.0, 1e-11, 0.0]),
+        log_determinants=np.empty(0),
+        determinant_weight=0.0,
+        lowest=1e-25,
+        error=1e-14,
+        steepest=50.0,
+    )
+
+    def exact(size, residual):
+        return score.exact.log_bayes_factor(size, np.array([residual]))[0]
+
+    for function in (score_statistics, score_statistics.py_func):
+        scores, models, best = np.empty(5), np.empty(3, np.int64), np.empty(3)
+        assert function(statistics, table, 1e-20, scores, models, best) == 3
+        assert scores[0] == pytest.approx(exact(1, 0.3), abs=1e-8)
+        assert scores[1] == pytest.approx(exact(1, 1.1e-14), abs=1e-6)
+        assert scores[3] == pytest.approx(exact(2, 1e-3 + 1e-3), abs=1e-6)
+        assert (scores[[2, 4]] == -np.inf).all()
+        assert models.tolist() == [1, 3, 4]
+        assert best == pytest.approx([exact(1, 1e-20), exact(2, 1e-20), exact(2, 1e-20)], abs=1e-6)
+        assert function(statistics, table, 1e-20, scores, models[:0], best[:0]) == 3
+
+
+def test_the_lowest_residual_a_model_can_have():
+    statistics = Statistics(
+        sizes=np.array([1, 1, 2], np.int8),
+        residuals=np.array([0.3, UNDECIDED, 0.2]),
+        pivots=np.array([1.0, 0.0, 1e-3]),
+        log_determinants=np.empty(0),
+        determinant_weight=0.0,
+        lowest=1e-25,
+        error=1e-5,
+        steepest=1.0,
+    )
+    assert lowest_residual(statistics) == pytest.approx(0.19)
+    assert lowest_residual(statistics._replace(error=1.0)) == 1e-25
+
+
+@pytest.mark.parametrize("name", ["robust", "hyper-g/n", "eb-local", "g", "bic"])
+def test_tabulated_shrinkage(name):
+    score = TabulatedScore(_score(name))
+    sizes, residuals = np.array([0, 1, 1, 4, 4]), np.array([1.0, 0.99, 0.5, 0.3, 1e-6])
+    expected = [score.exact.shrinkage(int(k), np.array([r]))[0] for k, r in zip(sizes, residuals, strict=True)]
+    assert score.shrinkage(sizes, residuals) == pytest.approx(expected, abs=1e-8)

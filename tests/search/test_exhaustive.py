@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bgnlm
-from bgnlm.errors import DataError, SettingError
+from bgnlm.errors import DataError, ModelStatusWarning, SettingError
 from bgnlm.likelihood.coefficient_priors import PARAMETERS
 from tests import naive
 
@@ -115,8 +115,13 @@ def test_penalties(data):
         ({"X": np.eye(25)[:, :25] + 0.0, "y": np.arange(25.0)}, DataError, "at most 24 columns"),
         ({"penalty": "ebic"}, SettingError, "'bic', 'aic'"),
         ({"penalty": -1.0}, SettingError, "0 or more"),
+        ({"penalty": np.array([1.0, 2.0])}, SettingError, "finite number"),
         ({"complexity": [1.0]}, DataError, "one value per column"),
+        ({"complexity": 3.0}, DataError, "one value per column"),
+        ({"complexity": {1, 2}}, DataError, "numbers only"),
         ({"complexity": [1.0, -2.0]}, SettingError, "0 or more"),
+        ({"names": ["a"]}, DataError, "one different name each"),
+        ({"names": ["a", "a"]}, DataError, "more than once: a"),
         ({"max_model_size": 1.5}, SettingError, "whole number"),
         ({"max_model_size": -1}, SettingError, "0 or more"),
     ],
@@ -129,8 +134,44 @@ def test_bad_settings_are_refused(change, error, message, rng):
 
 def test_predicting_with_the_wrong_columns(data):
     y, X = data
+    models = bgnlm.enumerate_models(y, X)
     with pytest.raises(DataError, match="5 columns"):
-        bgnlm.enumerate_models(y, X).predict(X[:, :2])
+        models.predict(X[:, :2])
+    with pytest.raises(DataError, match="row 3, column 1"):
+        models.predict(np.where(np.arange(200).reshape(40, 5) == 16, np.nan, X))
+    with pytest.raises(DataError, match="numbers only"):
+        models.predict([["a", 1, 1, 1, 1]])
+
+
+def test_predicting_finds_columns_by_name(data):
+    class Frame(dict):
+        columns = property(lambda self: list(self))
+
+        def __array__(self, dtype=None, copy=None):
+            return np.column_stack(list(self.values()))
+
+        def __getitem__(self, names):
+            return Frame({name: self.get(name) for name in names})
+
+    y, X = data
+    frame = Frame(zip("abcde", X.T, strict=True))
+    models = bgnlm.enumerate_models(y, frame)
+    backwards = Frame({"extra": y, **{name: frame.get(name) for name in "edcba"}})
+    assert models.predict(backwards) == pytest.approx(models.predict(frame), abs=1e-14)
+    assert models.predict(X) == pytest.approx(models.predict(frame), abs=1e-14)
+
+
+def test_constant_columns_are_named_in_a_warning(data):
+    y, X = data
+    with pytest.warns(ModelStatusWarning, match="in no model: x6"):
+        result = bgnlm.enumerate_models(y, np.column_stack([X, np.ones(40)]))
+    assert result.inclusion_probabilities[5] == 0.0
+
+
+def test_names_given_for_an_array(data):
+    y, X = data
+    assert bgnlm.enumerate_models(y, X, names=list("abcde")).names == tuple("abcde")
+    assert repr(bgnlm.enumerate_models(y, X)) == "<EnumeratedModels: 32 models over 5 columns>"
 
 
 def test_abalone_linear_models_reproduce_the_table_of_the_paper(abalone):

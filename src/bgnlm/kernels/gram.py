@@ -1,25 +1,33 @@
 """Residual sums of squares of many subsets of columns from one Gram matrix.
 
-`gram` is the matrix of inner products of the centred columns, scaled to unit norm, with the response as
-last row and column. Eliminating the columns of a model leaves RSS / TSS in the last corner. Besides it
-every model gets its smallest pivot, which tells how far rounding reaches, and, if the array for it is not
-empty, the log determinant of its block. A model with a pivot at or below `tolerance` is rank deficient and gets
-residual -1.
+`gram` is the matrix of inner products of the centred columns, scaled to unit norm, with the response as last row and
+column. Eliminating the columns of a model leaves RSS / TSS in the last corner. Besides it every model gets its smallest
+pivot, which tells how far rounding reaches, and, if the array for it is not empty, the log determinant of its block. Where
+rounding reaches as far as a pivot, the model is undecided; `fit_subset` decides from the data.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgnlm.kernels._jit import jit
 from bgnlm.kernels.score_table import table_value
 
-RANK_DEFICIENT = -1.0
-NEGLIGIBLE = 1e-5
+# In place of a residual.
+UNDECIDED = -1.0
+RANK_DEFICIENT = -2.0
+NEGLIGIBLE = 1e-7
 
 
 @jit
-def eliminate_subset(gram, columns, size, tolerance, work):
+def reliable_pivot(error, smallest):
+    """The pivot that rounding can produce from nothing after pivots down to `smallest`."""
+    return max(1e-12, error / smallest)
+
+
+@jit
+def eliminate_subset(gram, columns, size, error, work):
     """Residual, smallest pivot and log determinant of the model with `columns[:size]`."""
     last = gram.shape[0] - 1
     for a in range(size):
@@ -33,8 +41,8 @@ def eliminate_subset(gram, columns, size, tolerance, work):
     determinant = 1.0
     for a in range(size):
         pivot = work[a, a]
-        if not pivot > tolerance:
-            return RANK_DEFICIENT, 0.0, 0.0
+        if not pivot > reliable_pivot(error, smallest):
+            return UNDECIDED, smallest, 0.0
         smallest = min(smallest, pivot)
         determinant *= pivot
         if determinant < 1e-100 or determinant > 1e100:
@@ -50,7 +58,7 @@ def eliminate_subset(gram, columns, size, tolerance, work):
 
 
 @jit
-def eliminate_subsets(gram, masks, tolerance, residuals, pivots, log_determinants):
+def eliminate_subsets(gram, masks, error, residuals, pivots, log_determinants):
     """Fill the statistics of every model in `masks`, an array of bits (models, words of 64 columns)."""
     n_columns = gram.shape[0] - 1
     columns = np.empty(n_columns, np.int64)
@@ -66,7 +74,7 @@ def eliminate_subsets(gram, masks, tolerance, residuals, pivots, log_determinant
                     size += 1
                 bits >>= np.uint64(1)
                 column += 1
-        found = eliminate_subset(gram, columns, size, tolerance, work)
+        found = eliminate_subset(gram, columns, size, error, work)
         residuals[model] = found[0]
         pivots[model] = found[1]
         if len(log_determinants):
@@ -74,13 +82,14 @@ def eliminate_subsets(gram, masks, tolerance, residuals, pivots, log_determinant
 
 
 @jit
-def eliminate_all_subsets(gram, max_size, tolerance, residuals, pivots, log_determinants):
+def eliminate_all_subsets(gram, max_size, error, residuals, pivots, log_determinants):
     """Fill the statistics of all 2^p models, indexed by their bit mask.
 
     A walk over the tree of subsets in which a child adds one column below the lowest of its parent. Each
     node keeps the Gram matrix of the columns still to come after elimination of its own, so a child costs
     one rank-one update of what is left: O(1) per model on average, because most nodes are near the leaves.
-    Models larger than `max_size` and supersets of a rank-deficient model keep what the arrays held before.
+    The highest column is eliminated first. Models larger than `max_size` and those that an unreliable pivot leaves
+    undecided keep what the arrays held before.
     """
     p = gram.shape[0] - 1
     with_determinants = len(log_determinants) > 0
@@ -106,7 +115,7 @@ def eliminate_all_subsets(gram, max_size, tolerance, residuals, pivots, log_dete
         candidate[depth] = j + 1
         parent = remaining[depth]
         pivot = parent[j, j]
-        if not pivot > tolerance:
+        if not pivot > reliable_pivot(error, smallest[depth]):
             continue
         inverse = 1.0 / pivot
         residual = max(parent[p, p] - parent[j, p] * parent[j, p] * inverse, 0.0)
@@ -132,43 +141,124 @@ def eliminate_all_subsets(gram, max_size, tolerance, residuals, pivots, log_dete
 
 
 @jit
-def residual_from_data(design, response, gram, columns, size, solution):
-    """RSS / TSS of one model from its residual vector, good to the precision of the data.
+def fit_subset(rows, noise, columns, size, q, r, inverse, slopes):
+    """RSS / TSS, its floor and the slopes of one model, by orthogonalisation of its columns; good to the last digits.
 
-    Solves the normal equations from `gram` and corrects the solution by the residuals (twice, more than
-    enough while the pivots are above the rank tolerance). `solution` receives the coefficients of the
-    unit-norm columns.
+    `rows` holds the columns and, last, the response in as many rows as it takes: the data, or their triangular factor.
+    `noise` are their rounding errors, as norms. A model is rank deficient if some column is no further from the span of
+    the others than rounding errors reach, in whatever order they come; the residual then says so. The floor is what
+    rounding errors amount to in the residual: less means that nothing is left to explain.
     """
-    last = gram.shape[0] - 1
-    factor = np.empty((size, size))
+    n_rows = rows.shape[0]
     for a in range(size):
+        q[a] = rows[:, columns[a]]
         for b in range(a + 1):
-            total = gram[columns[a], columns[b]]
-            for c in range(b):
-                total -= factor[a, c] * factor[b, c]
-            factor[a, b] = math.sqrt(total) if a == b else total / factor[b, b]
-    step = np.empty(size)
+            r[b, a] = 0.0
+        for _ in range(2):  # twice is enough
+            for b in range(a):
+                along = np.dot(q[b], q[a])
+                r[b, a] += along
+                for i in range(n_rows):
+                    q[a, i] -= along * q[b, i]
+        r[a, a] = math.sqrt(np.dot(q[a], q[a]))
+        if r[a, a] == 0.0:
+            return RANK_DEFICIENT, 0.0
+        for i in range(n_rows):
+            q[a, i] /= r[a, a]
+    invert_upper(r, size, inverse)
+    if depends(inverse, noise, columns, size):
+        return RANK_DEFICIENT, 0.0
+    left = rows[:, rows.shape[1] - 1].copy()
+    slopes[:size] = 0.0
+    for _ in range(2):
+        for a in range(size):
+            along = np.dot(q[a], left)
+            for i in range(n_rows):
+                left[i] -= along * q[a, i]
+            for b in range(a + 1):
+                slopes[b] += inverse[b, a] * along
+    floor = noise[-1] * noise[-1]
     for a in range(size):
-        step[a] = gram[columns[a], last]
-        solution[a] = 0.0
-    residual = response.copy()
-    for _ in range(3):
-        for a in range(size):
-            for c in range(a):
-                step[a] -= factor[a, c] * step[c]
-            step[a] /= factor[a, a]
-        for a in range(size - 1, -1, -1):
-            for c in range(a + 1, size):
-                step[a] -= factor[c, a] * step[c]
-            step[a] /= factor[a, a]
-        for a in range(size):
-            column = design[columns[a]]
-            solution[a] += step[a]
-            for i in range(len(residual)):
-                residual[i] -= step[a] * column[i]
-        for a in range(size):
-            step[a] = np.dot(design[columns[a]], residual)
-    return np.dot(residual, residual)
+        floor += (noise[columns[a]] * slopes[a]) ** 2
+    return np.dot(left, left), floor
+
+
+@jit
+def invert_upper(r, size, inverse):
+    """Inverse of an upper triangular matrix."""
+    for c in range(size):
+        for a in range(c + 1, size):
+            inverse[a, c] = 0.0
+        inverse[c, c] = 1.0 / r[c, c]
+        for a in range(c - 1, -1, -1):
+            total = 0.0
+            for b in range(a + 1, c + 1):
+                total += r[a, b] * inverse[b, c]
+            inverse[a, c] = -total / r[a, a]
+
+
+@jit
+def depends(inverse, noise, columns, size):
+    """Whether rounding errors reach from some column to the span of the others.
+
+    With H the inverse of the Gram matrix, column j is 1 / H_jj away (squared), and -H_jc / H_jj are the coefficients of
+    the others in its projection.
+    """
+    for j in range(size):
+        own = 0.0
+        for c in range(j, size):
+            own += inverse[j, c] * inverse[j, c]
+        reach = 0.0
+        for c in range(size):
+            shared = 0.0
+            for i in range(max(j, c), size):
+                shared += inverse[j, i] * inverse[c, i]
+            reach += (shared * noise[columns[c]]) ** 2
+        if own <= reach:
+            return True
+    return False
+
+
+@jit
+def fit_subsets(rows, noise, models, residuals, floors):
+    """`fit_subset` for the models given by their bit masks."""
+    p = rows.shape[1] - 1
+    columns = np.empty(p, np.int64)
+    q = np.empty((p, rows.shape[0]))
+    r, inverse, slopes = np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    for i in range(len(models)):
+        size = columns_of(models[i], columns)
+        found = fit_subset(rows, noise, columns, size, q, r, inverse, slopes)
+        residuals[i] = found[0]
+        floors[i] = found[1]
+
+
+@jit
+def columns_of(mask, columns):
+    """List the bits of a mask."""
+    size = 0
+    column = 0
+    while mask:
+        if mask & 1:
+            columns[size] = column
+            size += 1
+        mask >>= 1
+        column += 1
+    return size
+
+
+@jit
+def average_slopes(rows, noise, models, weights, average):
+    """Add up the least-squares slopes of the models, each with its weight."""
+    p = rows.shape[1] - 1
+    columns = np.empty(p, np.int64)
+    q = np.empty((p, rows.shape[0]))
+    r, inverse, slopes = np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    for i in range(len(models)):
+        size = columns_of(models[i], columns)
+        if fit_subset(rows, noise, columns, size, q, r, inverse, slopes)[0] != RANK_DEFICIENT:
+            for a in range(size):
+                average[columns[a]] += weights[i] * slopes[a]
 
 
 @jit
@@ -179,94 +269,57 @@ def subset_sizes(sizes):
         sizes[model] = sizes[model >> 1] + (model & 1)
 
 
+class Statistics(NamedTuple):
+    """What the score of each model is computed from, and how rounding enters."""
+
+    sizes: Any
+    residuals: Any
+    pivots: Any
+    log_determinants: Any
+    determinant_weight: float
+    lowest: float  # residual below which only rounding errors are left
+    error: float  # of a residual, times the smallest pivot
+    steepest: float  # largest slope of the score in log RSS
+
+
 @jit
-def residual_range(residuals, pivots, error, lowest):
-    """Smallest residual that a model can have, rounding considered; at least `lowest`, at most 1."""
+def lowest_residual(statistics):
+    """Smallest residual that a model can have, rounding considered; at most 1."""
     smallest = 1.0
-    for model in range(len(residuals)):
-        if residuals[model] != RANK_DEFICIENT:
-            smallest = min(smallest, residuals[model] - error / pivots[model])
-    return max(smallest, lowest)
+    for model in range(len(statistics.residuals)):
+        if statistics.residuals[model] >= 0.0:
+            smallest = min(smallest, statistics.residuals[model] - statistics.error / statistics.pivots[model])
+    return max(smallest, statistics.lowest)
 
 
 @jit
-def is_uncertain(residual, spread, steepest):
-    """Whether `spread` in the residual can move the score, whose slope in log RSS is at most `steepest`."""
-    return steepest * spread > NEGLIGIBLE * residual
-
-
-@jit
-def score_statistics(
-    table, determinant_weight, lowest, error, steepest, sizes, residuals, pivots, log_determinants, scores
-):
+def score_statistics(statistics, table, bound, scores, uncertain, best_scores):
     """Turn sufficient statistics into scores; the answer is how many of them are uncertain.
 
-    Rounding leaves the residual uncertain by `error` / pivot. Where that can change the score, the upper end
-    is taken, so that no model wins by rounding.
+    Rounding leaves the residual uncertain by error / pivot. Where that can change the score, the upper end is taken, so
+    that no model wins by rounding; as far as there is room, `uncertain` lists these models and `best_scores` what they have
+    at most: at the lower end, not below `bound`. Undecided models are among them, with score -inf.
     """
-    n_uncertain = 0
-    for model in range(len(scores)):
-        size = sizes[model]
-        if residuals[model] == RANK_DEFICIENT or not table.available[size]:
-            scores[model] = -np.inf
-            continue
-        residual = max(residuals[model], lowest)
-        spread = error / pivots[model]
-        if is_uncertain(residual, spread, steepest):
-            n_uncertain += 1
-            residual += spread
-        scores[model] = table_value(table, size, math.log(residual))
-        if determinant_weight:
-            scores[model] -= determinant_weight * log_determinants[model]
-    return n_uncertain
-
-
-@jit
-def uncertain_scores(
-    table,
-    determinant_weight,
-    lowest,
-    error,
-    steepest,
-    sizes,
-    residuals,
-    pivots,
-    log_determinants,
-    models,
-    scores,
-):
-    """List the uncertain models with the scores they have at most: at the lower end of their residual."""
     found = 0
-    for model in range(len(sizes)):
-        size = sizes[model]
-        if residuals[model] == RANK_DEFICIENT or not table.available[size]:
+    for model in range(len(scores)):
+        size = statistics.sizes[model]
+        scores[model] = -np.inf
+        if statistics.residuals[model] == RANK_DEFICIENT or not table.available[size]:
             continue
-        residual = max(residuals[model], lowest)
-        spread = error / pivots[model]
-        if is_uncertain(residual, spread, steepest):
-            models[found] = model
-            scores[found] = table_value(table, size, math.log(max(residual - spread, lowest)))
-            if determinant_weight:
-                scores[found] -= determinant_weight * log_determinants[model]
-            found += 1
-
-
-@jit
-def residuals_from_data(design, response, gram, noise, models, residuals, floors):
-    """Fill the residuals of the models given by their bit masks, each from the data.
-
-    `noise` holds the rounding errors of the columns and, last, of the response, as norms. `floors` receives what
-    they amount to in each model's residual: less than that means that nothing is left to explain.
-    """
-    columns = np.empty(len(design), np.int64)
-    solution = np.empty(len(design))
-    for i in range(len(models)):
-        size = 0
-        for column in range(len(design)):
-            if (models[i] >> column) & 1:
-                columns[size] = column
-                size += 1
-        residuals[i] = residual_from_data(design, response, gram, columns, size, solution)
-        floors[i] = noise[-1] * noise[-1]
-        for a in range(size):
-            floors[i] += (noise[columns[a]] * solution[a]) ** 2
+        determinant = 0.0
+        if statistics.determinant_weight:
+            determinant = statistics.determinant_weight * statistics.log_determinants[model]
+        low = bound
+        if statistics.residuals[model] != UNDECIDED:
+            residual = max(statistics.residuals[model], statistics.lowest)
+            spread = statistics.error / statistics.pivots[model]
+            if statistics.steepest * spread <= NEGLIGIBLE * residual:
+                scores[model] = table_value(table, size, math.log(residual)) - determinant
+                continue
+            scores[model] = table_value(table, size, math.log(residual + spread)) - determinant
+            low = max(residual - spread, bound)
+        if found < len(uncertain):
+            uncertain[found] = model
+            best_scores[found] = table_value(table, size, math.log(low)) - determinant
+        found += 1
+    return found

@@ -5,7 +5,6 @@ p(u) prop. to u^(a/2-1) (1-vu)^(b/2-1) exp(-su/2) (kappa + (1-kappa)vu)^(-r) on 
 (Li and Clyde 2018); the classes of `MixtureParameters` below are its special cases.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ PARAMETERS: dict[str, dict[str, float | None]] = {
     "gaussian": {"variance": 1.0},
     "script": {},
 }
+MIXTURES = ("robust", "hyper-g", "hyper-g/n", "zellner-siow", "intrinsic", "beta-prime", "cch", "tg")
 # Below these the prior puts nearly all its mass where g is 0 or infinite.
 _SMALLEST = {
     ("hyper-g", "a"): 2.05,
@@ -39,8 +39,8 @@ _SMALLEST = {
     ("cch", "a"): 0.05,
     ("cch", "b"): 0.05,
     ("tg", "a"): 0.05,
-    ("cch", "s"): -math.inf,
-    ("tg", "s"): -math.inf,
+    ("cch", "s"): -1e6,
+    ("tg", "s"): -1e6,
 }
 
 
@@ -109,7 +109,7 @@ def mixture_parameters(prior: CoefficientPrior, n_obs: float, size: int) -> Mixt
     """The mixture over g for models with `size` columns; None for priors that are not of this class."""
     match prior.name:
         case "robust":
-            return MixtureParameters(a=1.0, b=2.0, r=1.5, v=(n_obs + 1) / (size + 1))
+            return MixtureParameters(a=1.0, b=2.0, r=1.5, v=max((n_obs + 1) / (size + 1), 1.0))
         case "hyper-g":
             return MixtureParameters(a=prior["a"] - 2.0, b=2.0)
         case "hyper-g/n":
@@ -139,5 +139,5 @@ def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | N
             continue
         low = _SMALLEST.get((name, parameter))
         limit = {"above": 0.0} if low is None else {"low": low}
-        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", **limit)
+        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", high=1e6, **limit)
     return tuple(sorted(complete.items()))

@@ -17,8 +17,11 @@ from bgnlm.likelihood.coefficient_priors import MixtureParameters
 _LOWEST_PEAK = -115.0  # of x: residuals down to 1e-33, for up to 1e16 observations
 _HIGHEST_PEAK = 20.0
 _COARSE_STEP = 4.0
-_FINE_STEP = 0.5  # the nearest singularities are pi away from the real line: errors of e^(-2 pi^2 / step)
-_MIN_NODES = 193
+# Off the real line the integrand grows from pi / 2 on, which makes an error of about e^(-pi^2 / step); a peak of width sigma
+# one of e^(-2 pi^2 sigma^2 / step^2).
+_WIDEST_STEP = 0.3
+_STEP_IN_WIDTHS = 0.5
+_MIN_NODES = 65
 _NEGLIGIBLE = 37.0  # nats below the maximum
 
 
@@ -27,7 +30,8 @@ class MixingDensity:
     """Density of g, written in x; not normalised.
 
     `at(x)` gives log u and the log density of x. The density falls off like exp(left_rate * x) on the left
-    and at least like exp(-right_rate * x) on the right.
+    and at least like exp(-right_rate * x) on the right. Times u^(k/2) and a likelihood, its peak is no narrower
+    than sqrt(2 / (k + 2 left_rate)).
     """
 
     at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -70,17 +74,27 @@ def zellner_siow(n_obs: float) -> MixingDensity:
     return MixingDensity(at, left_rate=0.5, right_rate=1.0)
 
 
-def log_mixture(density: MixingDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
-    """Log of E[likelihood] and posterior mean of u, for many likelihoods at once."""
-    log_norm, _ = _log_integral(density, lambda log_u: np.zeros_like(log_u))
-    value, mean_u = _log_integral(density, log_likelihood)
-    return value - log_norm, mean_u
+def log_mixture(
+    density: MixingDensity, size: int, log_likelihood: LogLikelihood
+) -> tuple[FloatArray, FloatArray]:
+    """Log of E[likelihood] and posterior mean of u, for many likelihoods of models with `size` columns at once."""
+    value, mean_u = _log_integral(density, size, log_likelihood)
+    return value - log_normaliser(density), mean_u
 
 
-def _log_integral(density: MixingDensity, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
-    grid = density.coarse_grid()
-    log_u, log_p = density.at(grid)
-    nodes = _where_it_matters(grid[0], log_likelihood(log_u) + log_p)
+def log_normaliser(density: MixingDensity) -> float:
+    """Log of the integral of the density."""
+    return float(_log_integral(density, 0, lambda log_u: np.zeros_like(log_u))[0][0])
+
+
+def _log_integral(
+    density: MixingDensity, size: int, log_likelihood: LogLikelihood
+) -> tuple[FloatArray, FloatArray]:
+    nodes = density.coarse_grid()
+    step = min(_WIDEST_STEP, _STEP_IN_WIDTHS * np.sqrt(2.0 / (size + 2.0 * density.left_rate)))
+    for finest in (_COARSE_STEP / 4, step):
+        log_u, log_p = density.at(nodes)
+        nodes = _where_it_matters(nodes, log_likelihood(log_u) + log_p, finest)
     log_u, log_p = density.at(nodes)
     log_terms = log_likelihood(log_u) + log_p
     peak = log_terms.max(axis=1, keepdims=True)
@@ -90,14 +104,15 @@ def _log_integral(density: MixingDensity, log_likelihood: LogLikelihood) -> tupl
     return peak[:, 0] + np.log(total * (nodes[:, 1] - nodes[:, 0])), mean_u
 
 
-def _where_it_matters(grid: FloatArray, log_terms: FloatArray) -> FloatArray:
-    """Equally spaced nodes over the stretch of the grid that holds the integral, one row for each integral.
+def _where_it_matters(nodes: FloatArray, log_terms: FloatArray, step: float) -> FloatArray:
+    """Equally spaced nodes over the stretch that holds the integral, one row for each integral.
 
-    A peak narrower than the spacing of the grid still lies next to the highest node, inside the stretch.
+    A peak narrower than the spacing of the nodes still lies next to the highest of them, inside the stretch.
     """
     matters = log_terms > log_terms.max(axis=1, keepdims=True) - _NEGLIGIBLE
     first = np.maximum(matters.argmax(axis=1) - 1, 0)
     last = matters.shape[1] - 1 - np.maximum(matters[:, ::-1].argmax(axis=1) - 1, 0)
-    low, width = grid[first], grid[last] - grid[first]
-    n_nodes = max(_MIN_NODES, int(np.ceil(width.max() / _FINE_STEP)) + 1)
-    return np.asarray(low[:, None] + width[:, None] * np.linspace(0.0, 1.0, n_nodes))
+    rows = np.arange(len(matters)) if len(nodes) > 1 else 0
+    low, high = nodes[rows, first], nodes[rows, last]
+    n_nodes = max(_MIN_NODES, int(np.ceil((high - low).max() / step)) + 1)
+    return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, n_nodes))

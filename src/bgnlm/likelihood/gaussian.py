@@ -9,12 +9,11 @@ import math
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm.likelihood.coefficient_priors import CoefficientPrior, mixture_parameters
+from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, zellner_siow
 from bgnlm.likelihood.variance import VarianceIntegral
 
 _LOG_2PI = math.log(2.0 * math.pi)
-_RIDGE_FREE = 0.0
 
 
 class GaussianScore:
@@ -43,7 +42,7 @@ class GaussianScore:
     @property
     def ridge(self) -> float:
         """What the prior adds to the diagonal of the unit-norm Gram matrix."""
-        return 1.0 / (self.n_obs * self.prior["variance"]) if self.prior.name == "gaussian" else _RIDGE_FREE
+        return 1.0 / (self.n_obs * self.prior["variance"]) if self.prior.name == "gaussian" else 0.0
 
     @property
     def uses_determinant(self) -> bool:
@@ -121,8 +120,17 @@ class GaussianScore:
                 return self.variance_integral.relative(residual) + 0.5 * size * math.log(self.ridge)
             case "g" | "eb-local":
                 return self._given_log_u(size, residual, self._log_u(size, residual))
-            case _:
+            case name if name in MIXTURES:
                 return self._mixture(size, residual)[0]
+            case name:
+                raise AssertionError(f"no score for the prior {name!r}")
+
+    def evaluate(self, size: int, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`log_bayes_factor` and `shrinkage` together, which for mixtures is half the work."""
+        if size and self.prior.name in MIXTURES:
+            value, mean_u = self._mixture(size, residual)
+            return value, 1.0 - mean_u
+        return self.log_bayes_factor(size, residual), self.shrinkage(size, residual)
 
     def shrinkage(self, size: int, residual: FloatArray) -> FloatArray:
         """Posterior mean of g / (1 + g), the factor on the least-squares slopes; 1 for priors without g."""
@@ -131,14 +139,14 @@ class GaussianScore:
                 return np.ones_like(residual)
             case "g" | "eb-local":
                 return -np.expm1(self._log_u(size, residual))
-            case "jeffreys" | "bic" | "aic" | "known-variance" | "script" | "gaussian":
-                return np.ones_like(residual)
-            case _:
+            case name if name in MIXTURES:
                 return 1.0 - self._mixture(size, residual)[1]
+            case _:
+                return np.ones_like(residual)
 
     def _variance(self) -> float:
         """The variance in the likelihood of the null model: known, or the restricted maximum likelihood."""
-        return self.known_variance or math.exp(self.log_total) / self.n_obs * max(1.0, self.noise_floor**2)
+        return self.known_variance or math.exp(self.log_total) / self.n_obs 
 
     def _log_likelihood_null(self) -> float:
         variance = self._variance()
@@ -174,7 +182,7 @@ class GaussianScore:
         def log_likelihood(log_u: FloatArray) -> FloatArray:
             return self._given_log_u(size, flat, log_u)
 
-        value, mean_u = log_mixture(self._density(size), log_likelihood)
+        value, mean_u = log_mixture(self._density(size), size, log_likelihood)
         return value.reshape(np.shape(residual)), mean_u.reshape(np.shape(residual))
 
     def _log_u(self, size: int, residual: FloatArray) -> FloatArray:

@@ -1,10 +1,12 @@
 """What all Gaussian models over the same columns share: centred, scaled columns and their Gram matrix."""
 
+import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import FloatArray, IntArray
 
 _EPS = float(np.finfo(np.float64).eps)
 # A column is constant, and a response explained, when only rounding is left of it.
@@ -30,10 +32,10 @@ class GramStatistics:
         Whether the response does not vary at all.
     matrix
         Inner products of the unit-norm columns, the response last.
-    design
-        The columns: centred, times the root of the weights, scaled to unit norm, one in each row.
-    response
-        The response in the same form.
+    data
+        The columns and, last, the response: centred, times the root of the weights, scaled to unit norm, one in each row.
+    order
+        Row of `data` for each column.
     means, norms
         What was subtracted from and divided out of each column.
     response_mean, response_norm
@@ -45,8 +47,8 @@ class GramStatistics:
     noise: FloatArray
     constant_response: bool
     matrix: FloatArray
-    design: FloatArray
-    response: FloatArray
+    data: FloatArray
+    order: IntArray
     means: FloatArray
     norms: FloatArray
     response_mean: float
@@ -55,21 +57,65 @@ class GramStatistics:
     @property
     def n_columns(self) -> int:
         """Number of columns a model can choose from."""
-        return len(self.design)
+        return len(self.means)
+
+    @property
+    def max_rank(self) -> int:
+        """Largest number of columns that can be independent of each other and the intercept."""
+        return min(self.n_columns, self.data.shape[1] - 1)
 
     @property
     def lowest_residual(self) -> float:
         """RSS / TSS below which residuals are rounding errors of the response itself."""
         return float(self.noise[-1] ** 2)
 
-    def with_ridge(self, ridge: float) -> FloatArray:
-        """Return the matrix with `ridge` added to the diagonal of all columns that vary."""
+    @cached_property
+    def triangle(self) -> FloatArray:
+        """Triangular factor of the data, columns then response: the same inner products in a few rows, to the last digit."""
+        factor = np.linalg.qr(self.data[np.append(self.order, len(self.data) - 1)].T, mode="r")
+        if self.constant_response:
+            factor[:, -1] = 0.0
+            factor = np.vstack([factor, np.append(np.zeros(self.n_columns), 1.0)])
+        return np.ascontiguousarray(factor)
+
+    def with_ridge(self, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Return matrix and triangle with `ridge` added to the squared norm of all columns that vary."""
         if not ridge:
-            return self.matrix
+            return self.matrix, self.triangle
+        added = np.where(self.norms > 0, ridge, 0.0)
         matrix = self.matrix.copy()
-        varying = np.flatnonzero(np.diag(matrix)[:-1] > 0)
-        matrix[varying, varying] += ridge
-        return matrix
+        matrix[np.arange(self.n_columns), np.arange(self.n_columns)] += added
+        below = np.column_stack([np.diag(np.sqrt(added)), np.zeros(self.n_columns)])
+        return matrix, np.vstack([self.triangle, below])
+
+    def in_pivot_order(self) -> "GramStatistics":
+        """Return the same with the columns reordered so that elimination from the last to the first is most stable."""
+        order = _pivot_order(self.matrix[:-1, :-1])[::-1]
+        both = np.append(order, self.n_columns)
+        return dataclasses.replace(
+            self,
+            order=self.order[order],
+            matrix=np.ascontiguousarray(self.matrix[np.ix_(both, both)]),
+            noise=self.noise[both],
+            means=self.means[order],
+            norms=self.norms[order],
+        )
+
+
+def _pivot_order(matrix: FloatArray) -> IntArray:
+    """Columns by the pivots of elimination, the largest that is left first."""
+    left = matrix.copy()
+    order = np.arange(len(left))
+    for step in range(len(left)):
+        best = step + int(np.argmax(np.diag(left)[step:]))
+        left[[step, best]] = left[[best, step]]
+        left[:, [step, best]] = left[:, [best, step]]
+        order[[step, best]] = order[[best, step]]
+        if left[step, step] <= 0.0:
+            break
+        factor = left[step + 1 :, step] / left[step, step]
+        left[step + 1 :, step + 1 :] -= np.outer(factor, left[step, step + 1 :])
+    return order
 
 
 def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: FloatArray) -> GramStatistics:
@@ -82,10 +128,10 @@ def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: F
         y, X, weights, offset = y[used], X[used], weights[used], offset[used]
     root = np.sqrt(weights)
     target = y - offset
-    design = np.empty((X.shape[1], len(y)))
-    columns = [_standardise(X[:, j], weights, root, design[j]) for j in range(X.shape[1])]
-    response = np.empty(len(y))
-    mean, norm, noise = _standardise(target, weights, root, response)
+    n_columns = X.shape[1]
+    data = np.empty((n_columns + 1, len(y)))
+    columns = [_standardise(X[:, j], weights, root, data[j]) for j in range(n_columns)]
+    mean, norm, noise = _standardise(target, weights, root, data[-1])
     constant = norm == 0.0
     scale = norm if not constant else max(_EPS * float(np.abs(target).max()), _SMALLEST_NORM)
     return GramStatistics(
@@ -93,9 +139,9 @@ def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: F
         log_total=2.0 * float(np.log(scale)),
         noise=np.array([column[2] for column in columns] + [noise]),
         constant_response=constant,
-        matrix=_inner_products(design, response, constant),
-        design=design,
-        response=response,
+        matrix=_inner_products(data),
+        data=data,
+        order=np.arange(n_columns),
         means=np.array([column[0] for column in columns]),
         norms=np.array([column[1] for column in columns]),
         response_mean=mean,
@@ -126,13 +172,9 @@ def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray, out: Floa
     return mean, largest * norm, min(_PRECISION * max(size / norm, 1.0), 0.5)
 
 
-def _inner_products(design: FloatArray, response: FloatArray, constant_response: bool) -> FloatArray:
-    p = len(design)
-    matrix = np.empty((p + 1, p + 1))
-    matrix[:p, :p] = design @ design.T
-    matrix[p, :p] = matrix[:p, p] = design @ response
-    matrix[p, p] = 1.0  # a constant response is one that nothing explains
-    np.fill_diagonal(matrix[:p, :p], np.where(np.diag(matrix)[:p] > 0.5, 1.0, 0.0))
-    if constant_response:
-        matrix[p, :p] = matrix[:p, p] = 0.0
-    return matrix
+def _inner_products(data: FloatArray) -> FloatArray:
+    matrix = data @ data.T
+    # Exact where rounding is not: unit norms, zero for what does not vary. A constant response is one nothing explains.
+    np.fill_diagonal(matrix, np.where(np.diag(matrix) > 0.5, 1.0, 0.0))
+    matrix[-1, -1] = 1.0
+    return np.asarray(matrix)

@@ -17,11 +17,11 @@ from bgnlm._validation import (
     check_weights,
 )
 from bgnlm.errors import ModelStatusWarning, SettingError
+from bgnlm.kernels import gram as kernels
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior, resolve_prior
 from bgnlm.likelihood.gaussian import GaussianScore
 from bgnlm.likelihood.gram import GramStatistics, gram_statistics
 from bgnlm.likelihood.status import ModelStatus, advice
-from bgnlm.likelihood.subsets import RANK_TOLERANCE
 
 FAMILIES = {"gaussian": ("identity",)}
 
@@ -42,7 +42,7 @@ class ModelFit:
         Posterior mode, intercept first, on the scale of the columns as given. For mixtures of g-priors the
         posterior mean.
     covariance_factor
-        F with Cov(coefficients | dispersion) = dispersion * F F'.
+        F with Cov(coefficients | dispersion) = dispersion * F F', at the posterior mean of g / (1 + g).
     dispersion
         Noise variance: the squared scale of its posterior, so that the predictive distribution at x is
         Student t with `degrees_of_freedom` and squared scale dispersion * (1 + x' F F' x).
@@ -99,9 +99,9 @@ def check_likelihood(
     if link is not None:
         check_choice(link, "link", FAMILIES[family])
     floor = check_number(noise_floor, "noise_floor", low=0.0)
-    if floor >= 1.0:
+    if floor >= 1.0 or 0.0 < floor < 1e-12:
         raise SettingError(
-            f"noise_floor must be below 1; got {floor:g}. It is the smallest noise standard deviation as a fraction "
+            f"noise_floor must be 0, or at least 1e-12 and below 1; got {floor:g}. It is the smallest noise standard deviation as a fraction "
             "of the standard deviation of y, for example 0.01."
         )
     response = check_response(y)
@@ -139,7 +139,7 @@ def log_marginal(
     coefficient_prior
         A name or a `CoefficientPrior`; "auto" is the robust mixture of g-priors for the Gaussian family.
     noise_floor
-        Smallest noise standard deviation as a fraction of sd(y) (divisor n); 0 for none.
+        Smallest noise standard deviation as a fraction of sd(y - offset) (divisor n); 0 for none.
     sample_weight
         Frequency weights: n is their sum in every formula.
     offset
@@ -168,52 +168,59 @@ def log_marginal(
     return fit.log_bayes_factor if relative_to_null else fit.log_marginal
 
 
-def fit_model(y: Any, X: Any, **settings: Any) -> ModelFit:
+def fit_model(
+    y: Any,
+    X: Any,
+    *,
+    family: str = "gaussian",
+    link: str | None = None,
+    coefficient_prior: str | CoefficientPrior = "auto",
+    noise_floor: float = 0.0,
+    sample_weight: Any = None,
+    offset: Any = None,
+) -> ModelFit:
     """Fit one model: marginal likelihood, coefficients, their covariance factor and the dispersion.
 
-    Takes the settings of `log_marginal` but `relative_to_null`; see `ModelFit` for what comes back.
+    Takes what `log_marginal` takes; see `ModelFit` for what comes back.
     """
-    likelihood = check_likelihood(y, **settings)
+    likelihood = check_likelihood(
+        y,
+        family=family,
+        link=link,
+        coefficient_prior=coefficient_prior,
+        noise_floor=noise_floor,
+        sample_weight=sample_weight,
+        offset=offset,
+    )
     statistics = likelihood.statistics(check_design(X, len(likelihood.y)))
     return fit_columns(statistics, likelihood.score(statistics))
 
 
 def fit_columns(statistics: GramStatistics, score: GaussianScore, columns: Any = slice(None)) -> ModelFit:
     """Fit the model with the given columns of a population, from the data rather than the Gram matrix."""
-    design, means, norms = statistics.design[columns], statistics.means[columns], statistics.norms[columns]
-    size = len(design)
-    rows = np.hstack([design, math.sqrt(score.ridge) * np.eye(size)]) if score.ridge else design
-    response = np.append(statistics.response, np.zeros(rows.shape[1] - len(statistics.response)))
-    if size > rows.shape[1] or not (norms > 0).all():
+    chosen = np.arange(statistics.n_columns)[columns]
+    means, norms, size = statistics.means[chosen], statistics.norms[chosen], len(chosen)
+    rows = statistics.with_ridge(score.ridge)[1]
+    q, r, inverse, slopes = np.empty((size, len(rows))), *np.empty((2, size, size)), np.empty(size)
+    residual, floor = kernels.fit_subset(rows, statistics.noise, chosen, size, q, r, inverse, slopes)
+    if residual == kernels.RANK_DEFICIENT or (size > statistics.max_rank and not score.ridge):
         return _no_fit(statistics, score, size, ModelStatus.RANK_DEFICIENT)
-    q, r = np.linalg.qr(rows.T)
-    if size and (np.diag(r) ** 2).min() <= RANK_TOLERANCE:
-        return _no_fit(statistics, score, size, ModelStatus.RANK_DEFICIENT)
-    slopes = np.zeros(size)
-    left = response
-    for _ in range(3):  # a solution, and twice its correction by the residuals
-        slopes += np.linalg.solve(r, q.T @ left)
-        left = response - slopes @ rows
-    noise = np.append(slopes * statistics.noise[:-1][columns], statistics.noise[-1])
-    floor = float(noise @ noise)
-    residual = 1.0 if statistics.constant_response else max(float(left @ left), floor)
     status = _status(statistics, size, residual <= floor)
     if not score.is_defined(size):
         return _no_fit(statistics, score, size, status)
-    residual = min(residual, 1.0)
-    inverse = np.linalg.solve(r, np.eye(size))
-    bayes_factor = float(score.log_bayes_factor(size, np.array([residual]))[0])
+    residual = min(max(residual, floor), 1.0)
+    bayes_factor, shrinkage = (float(value[0]) for value in score.evaluate(size, np.array([residual])))
     if score.uses_determinant:
-        bayes_factor -= float(np.log(np.abs(np.diag(r))).sum())
-    shrinkage = float(score.shrinkage(size, np.array([residual]))[0])
-    slopes *= shrinkage * statistics.response_norm / norms
+        bayes_factor -= float(np.log(np.diag(r)).sum())
+    slopes *= shrinkage * statistics.response_norm / np.where(norms > 0, norms, 1.0)
     dispersion, degrees = _dispersion(score, size, residual, shrinkage)
+    scaled = math.sqrt(shrinkage) * inverse / np.where(norms > 0, norms, 1.0)[:, None]
     return ModelFit(
         log_marginal=score.log_null + bayes_factor,
         log_bayes_factor=bayes_factor,
         status=status,
         coefficients=np.append(statistics.response_mean - means @ slopes, slopes),
-        covariance_factor=_with_intercept(math.sqrt(shrinkage) * inverse / norms[:, None], means, statistics.n_obs),
+        covariance_factor=_with_intercept(scaled, means, statistics.n_obs),
         dispersion=dispersion,
         degrees_of_freedom=degrees,
         shrinkage=shrinkage,

@@ -12,6 +12,7 @@ class ModelStatus(IntEnum):
     PERFECT_FIT = 3
     CONSTANT_RESPONSE = 4
     IMPRECISE = 5
+    SEPARATED = 6
 
 
 _ADVICE = {
@@ -31,6 +32,10 @@ _ADVICE = {
     ModelStatus.CONSTANT_RESPONSE: (
         "the response is constant, so no column explains anything; every model has R^2 = 0. "
         "Check that the right column was taken as response"
+    ),
+    ModelStatus.SEPARATED: (
+        "some combination of its columns separates the responses, so the maximum likelihood estimate is at infinity. "
+        "Use a prior with information='null', the default, under which the estimate is finite"
     ),
     ModelStatus.IMPRECISE: (
         "its columns are so nearly dependent that the score may be off by more than 0.001; it was not computed "

@@ -1,7 +1,6 @@
 """Gaussian scores of many subsets of columns at once, without a pass over the data for each of them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from bgnlm.likelihood.gram import GramStatistics
 from bgnlm.likelihood.status import ModelStatus
 from bgnlm.likelihood.tabulate import TabulatedScore
 
-# Pivots of unit-norm columns at or below this mean linear dependence; the pivots themselves are good to 1e-14.
-RANK_TOLERANCE = 1e-12
 # Rounding of RSS / TSS computed from the Gram matrix, times the smallest pivot (measured: below 50 eps).
-_GRAM_ERROR = 50.0 * float(np.finfo(np.float64).eps)
+GRAM_ERROR = 50.0 * float(np.finfo(np.float64).eps)
 _IMPRECISE = 1e-3
 
 
@@ -27,33 +24,40 @@ class SubsetScores:
     `uncertain` have at most `best_scores`.
     """
 
-    sizes: AnyArray
-    residuals: FloatArray
-    pivots: AnyArray
-    log_determinants: FloatArray  # empty unless the prior needs them
+    statistics: kernels.Statistics
     scores: FloatArray
     exact: IntArray
     uncertain: IntArray
     best_scores: FloatArray
 
+    @property
+    def sizes(self) -> AnyArray:
+        """Number of columns of each model."""
+        return np.asarray(self.statistics.sizes)
+
+    @property
+    def residuals(self) -> FloatArray:
+        """RSS / TSS of each model, negative where it has none."""
+        return np.asarray(self.statistics.residuals)
+
 
 def score_all_subsets(statistics: GramStatistics, score: TabulatedScore, max_size: int) -> SubsetScores:
-    """Score every model of at most `max_size` columns; entry i is the model with the bits of i."""
+    """Score every model of at most `max_size` columns; entry i is the model with the bits of i.
+
+    Best with columns in pivot order, because the highest is eliminated first.
+    """
     n_models = 2**statistics.n_columns
-    residuals = np.full(n_models, kernels.RANK_DEFICIENT)
+    largest = max_size if score.exact.ridge else min(max_size, statistics.max_rank)
+    sizes = np.empty(n_models, dtype=np.int8)
+    kernels.subset_sizes(sizes)
+    residuals = np.full(n_models, kernels.UNDECIDED)
     pivots = np.empty(n_models, dtype=np.float32)
     log_determinants = np.empty(n_models if score.exact.uses_determinant else 0)
     kernels.eliminate_all_subsets(
-        statistics.with_ridge(score.exact.ridge),
-        max_size,
-        RANK_TOLERANCE,
-        residuals,
-        pivots,
-        log_determinants,
+        statistics.with_ridge(score.exact.ridge)[0], largest, GRAM_ERROR, residuals, pivots, log_determinants
     )
-    sizes = np.empty(n_models, dtype=np.int8)
-    kernels.subset_sizes(sizes)
-    return _scored(statistics, score, sizes, residuals, pivots, log_determinants)
+    residuals[sizes > largest] = kernels.RANK_DEFICIENT
+    return _scored(statistics, score, largest, sizes, residuals, pivots, log_determinants)
 
 
 def score_subsets(statistics: GramStatistics, score: TabulatedScore, included: BoolArray) -> SubsetScores:
@@ -62,15 +66,10 @@ def score_subsets(statistics: GramStatistics, score: TabulatedScore, included: B
     residuals, pivots = np.empty(n_models), np.empty(n_models, dtype=np.float32)
     log_determinants = np.empty(n_models if score.exact.uses_determinant else 0)
     kernels.eliminate_subsets(
-        statistics.with_ridge(score.exact.ridge),
-        pack(included),
-        RANK_TOLERANCE,
-        residuals,
-        pivots,
-        log_determinants,
+        statistics.with_ridge(score.exact.ridge)[0], pack(included), GRAM_ERROR, residuals, pivots, log_determinants
     )
     sizes = included.sum(axis=1, dtype=np.int16)
-    return _scored(statistics, score, sizes, residuals, pivots, log_determinants)
+    return _scored(statistics, score, int(sizes.max(initial=0)), sizes, residuals, pivots, log_determinants)
 
 
 def pack(included: BoolArray) -> AnyArray:
@@ -100,60 +99,41 @@ def steepest_slope(score: GaussianScore) -> float:
     return max(0.5 * score.n_obs, 0.0 if known is None else 0.5 * float(np.exp(score.log_total)) / known)
 
 
-def exact_scores(
-    statistics: GramStatistics,
-    score: TabulatedScore,
-    result: SubsetScores,
-    models: IntArray,
-    residuals: FloatArray,
-) -> FloatArray:
-    """Scores of some of the models of `result` with other residuals, taken as exact."""
-    log_determinants = result.log_determinants[models] if score.exact.uses_determinant else result.log_determinants
-    scores = np.empty(len(models))
-    kernels.score_statistics(
-        *_arguments(statistics, score, 0.0, result.sizes[models], residuals, result.pivots[models], log_determinants),
-        scores,
-    )
-    return scores
-
-
 def _scored(
     statistics: GramStatistics,
     score: TabulatedScore,
+    max_size: int,
     sizes: AnyArray,
     residuals: FloatArray,
     pivots: AnyArray,
     log_determinants: FloatArray,
 ) -> SubsetScores:
-    arguments = _arguments(statistics, score, _GRAM_ERROR, sizes, residuals, pivots, log_determinants)
-    scores = np.empty(len(sizes))
-    n_uncertain = kernels.score_statistics(*arguments, scores)
-    uncertain, best_scores = np.empty(n_uncertain, dtype=np.int64), np.empty(n_uncertain)
-    if n_uncertain:
-        kernels.uncertain_scores(*arguments, uncertain, best_scores)
-    exact = np.empty(0, dtype=np.int64)
-    return SubsetScores(sizes, residuals, pivots, log_determinants, scores, exact, uncertain, best_scores)
-
-
-def _arguments(
-    statistics: GramStatistics,
-    score: TabulatedScore,
-    error: float,
-    sizes: AnyArray,
-    residuals: FloatArray,
-    pivots: AnyArray,
-    log_determinants: FloatArray,
-) -> tuple[Any, ...]:
-    """What the two scoring kernels take, but for where they write."""
-    lowest = kernels.residual_range(residuals, pivots, error, statistics.lowest_residual)
-    return (
-        score.table(int(sizes.max()), lowest),
-        0.5 if score.exact.uses_determinant else 0.0,
-        statistics.lowest_residual,
-        error,
-        steepest_slope(score.exact),
-        sizes,
-        residuals,
-        pivots,
-        log_determinants,
+    found = kernels.Statistics(
+        sizes=sizes,
+        residuals=residuals,
+        pivots=pivots,
+        log_determinants=log_determinants,
+        determinant_weight=0.5 if score.exact.uses_determinant else 0.0,
+        lowest=statistics.lowest_residual,
+        error=GRAM_ERROR,
+        steepest=steepest_slope(score.exact),
     )
+    lowest = kernels.lowest_residual(found)
+    scores, none, no_scores = np.empty(len(sizes)), np.empty(0, dtype=np.int64), np.empty(0)
+    table = score.table(max_size, lowest)
+    n_uncertain = kernels.score_statistics(found, table, lowest, scores, none, no_scores)
+    if not n_uncertain:
+        return SubsetScores(found, scores, none, none, no_scores)
+    # Nothing fits better than all columns together.
+    bound = max(_residual_of_all(statistics, score.exact.ridge), statistics.lowest_residual)
+    table = score.table(max_size, min(bound, lowest))
+    uncertain, best_scores = np.empty(n_uncertain, dtype=np.int64), np.empty(n_uncertain)
+    kernels.score_statistics(found, table, bound, scores, uncertain, best_scores)
+    return SubsetScores(found, scores, none, uncertain, best_scores)
+
+
+def _residual_of_all(statistics: GramStatistics, ridge: float) -> float:
+    rows = statistics.with_ridge(ridge)[1]
+    slopes = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
+    left = rows[:, -1] - rows[:, :-1] @ slopes
+    return float(left @ left) * (1.0 - 1e-6)

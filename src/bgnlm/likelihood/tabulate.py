@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bgnlm._typing import BoolArray, FloatArray
+from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm.kernels.score_table import DEGREE, ScoreTable, table_values
+from bgnlm.likelihood.coefficient_priors import MIXTURES
 from bgnlm.likelihood.gaussian import GaussianScore
 from bgnlm.likelihood.variance import VarianceIntegral
 
@@ -54,6 +55,26 @@ class TabulatedScore:
             n_sizes = max(max_size, 0 if have is None else len(have.available) - 1)
             self._table = have = tabulate(self.exact, n_sizes, float(np.exp(lower)))
         return have
+
+
+    def shrinkage(self, sizes: IntArray, residuals: FloatArray) -> FloatArray:
+        """Posterior means of g / (1 + g) of many models."""
+        out = np.ones(len(sizes))
+        if self.exact.prior.name not in ("g", "eb-local", *MIXTURES):
+            return out
+        x = np.log(np.clip(residuals, 1e-300, 1.0))
+        lower = min(float(x.min()), -1e-3)
+        for size in np.unique(sizes):
+            here = sizes == size
+            panels = _panels(
+                lambda v, k=int(size): self.exact.shrinkage(k, np.exp(v)),
+                [lower, *(b for b in self.exact.breakpoints(int(size)) if lower < b < 0.0), 0.0],
+                1e-9,
+            )
+            values = np.empty(int(here.sum()))
+            table_values(_assemble([panels], lower, np.ones(1, dtype=np.bool_)), 0, x[here], values)
+            out[here] = values
+        return out
 
 
 class _TabulatedVariance(VarianceIntegral):

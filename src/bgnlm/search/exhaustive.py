@@ -2,30 +2,31 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bgnlm._typing import AnyArray, BoolArray, FloatArray, IntArray
-from bgnlm._validation import check_count, check_design, check_number, column_names
+from bgnlm._validation import check_count, check_design, check_number, column_names, numeric_array
 from bgnlm.errors import DataError, ModelStatusWarning
+from bgnlm.kernels import gram as kernels
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
-from bgnlm.likelihood.gaussian import GaussianScore
 from bgnlm.likelihood.gram import GramStatistics
 from bgnlm.likelihood.marginal import ModelFit, check_likelihood, fit_columns
-from bgnlm.likelihood.refine import refine_leaders
+from bgnlm.likelihood.refine import refine
 from bgnlm.likelihood.status import ModelStatus, advice
-from bgnlm.likelihood.subsets import score_all_subsets, status_of
+from bgnlm.likelihood.subsets import SubsetScores, score_all_subsets, status_of
 from bgnlm.likelihood.tabulate import TabulatedScore
 from bgnlm.search.prior import resolve_penalty
 
 MAX_COLUMNS = 24
-_NEGLIGIBLE_MASS = 1e-12
+_NEGLIGIBLE_MASS = 1e-9
+_WINDOW = 30.0  # nats below the best model that matter: e^-30 each, even a million of them together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EnumeratedModels:
     """All models over a set of columns, the most probable first, and the probability of each column.
 
@@ -52,8 +53,9 @@ class EnumeratedModels:
     log_model_prior: FloatArray
     masks: IntArray
     status: AnyArray
-    statistics: GramStatistics = field(repr=False)
-    score: GaussianScore = field(repr=False)
+    residuals: FloatArray
+    statistics: GramStatistics
+    score: TabulatedScore
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -66,7 +68,10 @@ class EnumeratedModels:
     @property
     def included(self) -> BoolArray:
         """Return the models as rows of a Boolean matrix (models, columns)."""
-        return ((self.masks[:, None] >> np.arange(len(self.names))) & 1).astype(np.bool_)
+        matrix = np.empty((len(self), len(self.names)), dtype=np.bool_)
+        for j in range(len(self.names)):
+            matrix[:, j] = (self.masks >> j) & 1
+        return matrix
 
     def columns_of(self, model: int) -> tuple[int, ...]:
         """Return the columns of the model at place `model`, 0 the most probable."""
@@ -78,37 +83,50 @@ class EnumeratedModels:
 
     def fit(self, model: int) -> ModelFit:
         """Return coefficients, covariance factor and dispersion of the model at place `model`."""
-        return fit_columns(self.statistics, self.score, list(self.columns_of(model)))
+        return fit_columns(self.statistics, self.score.exact, list(self.columns_of(model)))
 
     @cached_property
     def coefficients(self) -> FloatArray:
         """Coefficients averaged over the models, intercept first; a column not in a model counts as 0.
 
-        Models that together have less than 1e-12 of the probability are left out.
+        The least probable models that together have less than 1e-9 of the probability are left out.
         """
+        statistics = self.statistics
         n_models = 1 + int(np.searchsorted(self.model_probabilities.cumsum(), 1.0 - _NEGLIGIBLE_MASS))
-        average = np.zeros(len(self.names) + 1)
-        for model in range(min(n_models, len(self))):
-            places = [0, *(j + 1 for j in self.columns_of(model))]
-            average[places] += self.model_probabilities[model] * self.fit(model).coefficients
-        return average
+        masks = self.masks[:n_models]
+        sizes = np.array([int(mask).bit_count() for mask in masks.tolist()])
+        weights = self.model_probabilities[:n_models] * self.score.shrinkage(sizes, self.residuals[:n_models])
+        slopes = np.zeros(len(self.names))
+        rows = statistics.with_ridge(self.score.exact.ridge)[1]
+        kernels.average_slopes(rows, statistics.noise, masks, weights, slopes)
+        slopes *= statistics.response_norm / np.where(statistics.norms > 0, statistics.norms, 1.0)
+        return np.append(statistics.response_mean - statistics.means @ slopes, slopes)
 
     def predict(self, X: Any) -> FloatArray:
-        """Average of the models' predictions for new rows (without an offset)."""
-        design = np.asarray(X, dtype=np.float64)
-        if design.ndim != 2 or design.shape[1] != len(self.names):
-            raise DataError(f"X must have the {len(self.names)} columns of the models; got shape {design.shape}.")
+        """Average of the models' predictions for new rows (without an offset).
+
+        Columns of a data frame are found by their names if the models have them, whatever their order.
+        """
+        names = getattr(X, "columns", None)
+        if names is not None and set(self.names) <= set(map(str, names)):
+            X = X[list(self.names)]
+        design = check_design(X)
+        if design.shape[1] != len(self.names):
+            raise DataError(f"X must have the {len(self.names)} columns of the models; got {design.shape[1]}.")
         return np.asarray(self.coefficients[0] + design @ self.coefficients[1:])
 
+    def __repr__(self) -> str:
+        return f"<EnumeratedModels: {len(self):,} models over {len(self.names)} columns>"
+
     def __str__(self) -> str:
-        width = max([6, *map(len, self.names)])
+        shown = [name if name.isprintable() and name else repr(name) for name in self.names]
+        width = max([6, *map(len, shown)])
         lines = [f"{len(self):,} models", "", f"{'column':<{width}}  probability"]
-        lines += [
-            f"{name:<{width}}  {p:11.4f}" for name, p in zip(self.names, self.inclusion_probabilities, strict=True)
-        ]
+        for j in np.argsort(-self.inclusion_probabilities, kind="stable"):
+            lines.append(f"{shown[j]:<{width}}  {self.inclusion_probabilities[j]:11.4f}")
         lines += ["", "probability  log marginal  model"]
         for model in range(min(5, len(self))):
-            what = " + ".join(self.names_of(model)) or "(intercept only)"
+            what = " + ".join(shown[j] for j in self.columns_of(model)) or "(intercept only)"
             lines.append(f"{self.model_probabilities[model]:11.4f}  {self.log_marginal[model]:12.3f}  {what}")
         return "\n".join(lines)
 
@@ -126,6 +144,7 @@ def enumerate_models(
     penalty: float | str = 0.0,
     complexity: Sequence[float] | None = None,
     max_model_size: int | None = None,
+    names: Sequence[str] | None = None,
 ) -> EnumeratedModels:
     """Score all linear models over the columns of `X` and return their exact posterior.
 
@@ -136,12 +155,14 @@ def enumerate_models(
     X
         Up to 24 columns, without the intercept, which is in every model. A data frame's names are kept.
     penalty
-        Nats that a column costs per unit of its complexity: a number, "bic" (log n) or "aic" (2). 0 makes all
-        models equally probable a priori.
+        Model prior: nats that a column costs per unit of its complexity: a number, "bic" (log n) or "aic" (2). 0 makes
+        all models equally probable a priori.
     complexity
         Complexity of each column, 1 by default.
     max_model_size
         Largest number of columns in a model; None for no limit.
+    names
+        Names of the columns of an array; x1, x2, ... by default.
     """
     likelihood = check_likelihood(
         y,
@@ -163,25 +184,22 @@ def enumerate_models(
     costs = resolve_penalty(penalty, statistics.n_obs) * _check_complexity(complexity, n_columns)
     most = n_columns if max_model_size is None else min(check_count(max_model_size, "max_model_size"), n_columns)
     score = TabulatedScore(likelihood.score(statistics))
-    return enumerate_columns(statistics, score, costs, column_names(X, n_columns), most)
+    return enumerate_columns(statistics, score, costs, column_names(X, n_columns, names), most)
 
 
 def enumerate_columns(
-    statistics: GramStatistics,
-    score: TabulatedScore,
-    costs: FloatArray,
-    names: tuple[str, ...],
-    max_model_size: int,
+    statistics: GramStatistics, score: TabulatedScore, costs: FloatArray, names: tuple[str, ...], max_model_size: int
 ) -> EnumeratedModels:
     """Score all models over the columns of `statistics`; `costs` are the nats of prior that each column costs."""
+    ordered = statistics.in_pivot_order()
     log_prior = np.zeros(1)
-    for cost in costs:  # bit by bit, in the order of the masks
+    for cost in costs[ordered.order]:  # bit by bit, in the order of the masks
         log_prior = np.concatenate([log_prior, log_prior - cost])
-    result = score_all_subsets(statistics, score, max_model_size)
-    result = refine_leaders(statistics, score, result, log_prior)
-    status = status_of(statistics, result)
-    _warn(status)
+    result = score_all_subsets(ordered, score, max_model_size)
+    result = refine(ordered, score, result, log_prior)
+    status = status_of(ordered, result)
     log_joint = result.scores + log_prior
+    _warn(names, statistics, status, result, log_joint, log_prior)
     weights = np.exp(log_joint - log_joint.max())
     weights /= weights.sum()
     order = np.argsort(-log_joint, kind="stable")
@@ -189,34 +207,63 @@ def enumerate_columns(
         order = order[result.sizes[order] <= max_model_size]
     return EnumeratedModels(
         names=names,
-        inclusion_probabilities=_inclusion(weights, statistics.n_columns),
+        inclusion_probabilities=_inclusion(weights, ordered.order),
         model_probabilities=weights[order],
         log_marginal=score.exact.log_null + result.scores[order],
         log_model_prior=log_prior[order],
-        masks=order,
+        masks=_in_given_order(order, ordered.order),
         status=status[order],
+        residuals=result.residuals[order],
         statistics=statistics,
-        score=score.exact,
+        score=score,
     )
 
 
-def _inclusion(weights: FloatArray, n_columns: int) -> FloatArray:
-    """Sum of the weights of the models that have each bit."""
-    return np.array([weights.reshape(-1, 2, 2**j)[:, 1].sum() for j in range(n_columns)])
+def _inclusion(weights: FloatArray, order: IntArray) -> FloatArray:
+    """Sum of the weights of the models that have each bit, by column."""
+    probabilities = np.empty(len(order))
+    for bit, column in enumerate(order):
+        probabilities[column] = min(weights.reshape(-1, 2, 2**bit)[:, 1].sum(), 1.0)
+    return probabilities
 
 
-def _warn(status: AnyArray) -> None:
-    """One warning for what concerns the answer as a whole."""
-    for kind in (ModelStatus.CONSTANT_RESPONSE, ModelStatus.IMPRECISE):
-        count = int(np.count_nonzero(status == kind))
-        if count:
-            warnings.warn(f"{count:,} models have the status {kind.name}: {advice(kind)}.", ModelStatusWarning, 4)
+def _in_given_order(models: IntArray, order: IntArray) -> IntArray:
+    """Move bit i of each model to bit order[i]."""
+    masks = np.zeros_like(models)
+    for bit, column in enumerate(order):
+        masks |= ((models >> bit) & 1) << int(column)
+    return masks
+
+
+def _warn(
+    names: tuple[str, ...],
+    statistics: GramStatistics,
+    status: AnyArray,
+    result: SubsetScores,
+    log_joint: FloatArray,
+    log_prior: FloatArray,
+) -> None:
+    """Say once what concerns the answer as a whole."""
+    messages = []
+    if statistics.constant_response:
+        messages.append(f"All models have the status CONSTANT_RESPONSE: {advice(ModelStatus.CONSTANT_RESPONSE)}.")
+    constant = [name for name, norm in zip(names, statistics.norms, strict=True) if norm == 0.0]
+    if constant:
+        messages.append(f"Constant columns are in no model: {', '.join(constant)}. Leave them out.")
+    reachable = result.best_scores + log_prior[result.uncertain] > log_joint.max() - _WINDOW
+    n_imprecise = int(np.count_nonzero(reachable & (status[result.uncertain] == ModelStatus.IMPRECISE)))
+    if n_imprecise:
+        messages.append(f"Models of status IMPRECISE: {n_imprecise:,}; {advice(ModelStatus.IMPRECISE)}.")
+    for message in messages:
+        warnings.warn(message, ModelStatusWarning, stacklevel=4)
 
 
 def _check_complexity(complexity: Any, n_columns: int) -> FloatArray:
     if complexity is None:
         return np.ones(n_columns)
-    values = [check_number(value, "complexity", low=0.0) for value in complexity]
-    if len(values) != n_columns:
-        raise DataError(f"complexity must have one value per column, {n_columns} in all; got {len(values)}.")
-    return np.array(values)
+    values = numeric_array(complexity, "complexity")
+    if values.shape != (n_columns,):
+        raise DataError(f"complexity must have one value per column, {n_columns} in all; got shape {values.shape}.")
+    for value in values:
+        check_number(float(value), "complexity", low=0.0, high=1e6)
+    return values

@@ -66,13 +66,11 @@ MEASURES: dict[str, Complexity] = {
 
 def resolve_penalty(penalty: Any, n_obs: float) -> float:
     """-log a in nats per unit of complexity: "bic" is log n, "aic" is 2."""
-    if penalty == "bic":
-        return math.log(n_obs)
-    if penalty == "aic":
-        return 2.0
     if isinstance(penalty, str):
+        if penalty in ("bic", "aic"):
+            return math.log(n_obs) if penalty == "bic" else 2.0
         raise SettingError(f"penalty must be 'bic', 'aic' or a number of nats per operation; got {penalty!r}.")
-    return check_number(penalty, "penalty", low=0.0)
+    return check_number(penalty, "penalty", low=0.0, high=1e6)
 
 
 @dataclass(frozen=True, kw_only=True)
