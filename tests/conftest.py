@@ -31,8 +31,8 @@ def pytest_configure(config):
     import bgnlm
 
     y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 7.0])
-    X = np.column_stack([np.arange(6.0), np.arange(6.0) ** 2])
-    bgnlm.enumerate_models(y, X, noise_floor=0.1)
+    X = np.column_stack([np.arange(6.0), np.arange(6.0) ** 2, np.arange(6.0)])
+    bgnlm.enumerate_models(y, X, noise_floor=0.1).predict(X)
 
 
 def _read_data(name):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +26,8 @@ def test_the_demo_discovers_keplers_third_law():
     lines = done.stdout.splitlines()
     law = lines[lines.index("the law") + 1]
     assert "cbrt_abs(parent_mass*period**2)" in law
-    assert " +" not in law.split("+", 1)[1]  # nothing else in the model
-    coefficient = float(law.split("+")[1].split()[0])
+    assert law.count(" * ") == 1  # nothing else in the model
+    coefficient = float(law.split("+")[1].split("*")[0])
     assert coefficient == pytest.approx(1.0, abs=1e-3)  # in years, solar masses and astronomical units
     assert float(lines[lines.index("the law") + 2].split()[1]) > 0.95
     assert "runner-up models" in done.stdout
@@ -66,6 +67,17 @@ def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, raised, code
     monkeypatch.setattr("bgnlm.cli.demo.run_demo", fail)
     assert main(["demo"]) == code
     assert capsys.readouterr().err.startswith("bgnlm: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_a_message():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bgnlm", "demo"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("bgnlm: ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes to close early")

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from bgnlm.likelihood.coefficient_priors import CoefficientPrior
     from bgnlm.likelihood.marginal import fit_model, log_marginal
     from bgnlm.search.exhaustive import enumerate_models
-    from bgnlm.search.prior import ModelPrior
 
 _HOME = {
     "CoefficientPrior": "bgnlm.likelihood.coefficient_priors",
-    "ModelPrior": "bgnlm.search.prior",
     "Transform": "bgnlm.features",
     "enumerate_models": "bgnlm.search.exhaustive",
     "fit_model": "bgnlm.likelihood.marginal",
@@ -28,7 +26,6 @@ _MODULES = ("datasets", "errors", "features")
 
 __all__ = [
     "CoefficientPrior",
-    "ModelPrior",
     "Transform",
     "__version__",
     "datasets",

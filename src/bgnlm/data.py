@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import AnyArray, FloatArray
 from bgnlm.errors import DataError
 
 
@@ -46,6 +46,17 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, under the name that data frames have for them."""
+        return self.names
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self.values, dtype=dtype)
+
+    def __getitem__(self, names: Sequence[str]) -> Self:
+        return self.select(names)
 
     def column(self, name: str) -> FloatArray:
         """Return the column called ``name``, of shape (n_rows,)."""

@@ -47,3 +47,14 @@ def test_values_are_a_read_only_copy():
 def test_what_does_not_fit_together_is_refused(arguments, message):
     with pytest.raises(DataError, match=message):
         Table(**arguments)
+
+
+def test_a_table_goes_where_an_array_or_a_data_frame_goes():
+    import bgnlm
+
+    table = bgnlm.datasets.load_solar_system()
+    inputs = [name for name in table.names if name != "semi_major_axis"]
+    models = bgnlm.enumerate_models(table.column("semi_major_axis"), table.select(inputs))
+    assert models.names == tuple(inputs)
+    backwards = table.select(inputs[::-1])
+    assert np.allclose(models.predict(backwards), models.predict(table.select(inputs)))

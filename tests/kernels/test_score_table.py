@@ -63,7 +63,7 @@ def test_a_table_grows_only_when_it_has_to():
 
 
 def test_rounding_never_lets_a_model_win():
-    """An uncertain residual is taken at its upper end; `best_scores` is the lower end, or what all columns together reach."""
+    """An uncertain residual is taken at its upper end; `best_scores` is the lower end, not below the bound."""
     score = TabulatedScore(_score())
     table = score.table(2, 1e-26)
     statistics = Statistics(

@@ -96,7 +96,9 @@ def test_a_given_g_and_the_best_g(n, k, residual, floor):
 
     assert _bayes_factor("g", n, k, residual, floor) == pytest.approx(given(n), abs=1e-9)
     assert _bayes_factor(CoefficientPrior("g", g=2.5), n, k, residual, floor) == pytest.approx(given(2.5), abs=1e-9)
-    best = minimize_scalar(lambda x: -given(math.exp(x)), bounds=(-12.0, 60.0), method="bounded", options={"xatol": 1e-9})
+    best = minimize_scalar(
+        lambda x: -given(math.exp(x)), bounds=(-12.0, 60.0), method="bounded", options={"xatol": 1e-9}
+    )
     assert _bayes_factor("eb-local", n, k, residual, floor) == pytest.approx(max(-best.fun, given(0.0)), abs=1e-7)
 
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from bgnlm import ModelPrior, parse
+from bgnlm import parse
 from bgnlm.errors import SettingError
 from bgnlm.features import operation_count
-from bgnlm.search.prior import logic_complexity, script_complexity
+from bgnlm.search.prior import ModelPrior, logic_complexity, script_complexity
 
 FEATURES = [parse(text) for text in ("x1", "sin(x1)", "x1*x2", "sigmoid(x1 + x2 + x3)", "cbrt_abs(x1**2*x2)")]
 

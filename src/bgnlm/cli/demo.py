@@ -50,10 +50,15 @@ def run_demo() -> str:
         f"{len(table)} bodies of the solar system; response: {RESPONSE} (AU)",
         f"inputs: {', '.join(inputs)}",
         f"features with up to {MAX_OPERATIONS} operations: {len(features):,} ({n_functions:,} different functions)",
-        f"models over the {len(chosen)} best of them, all scored exactly: {len(models):,}",
+        f"models over the {len(chosen)} that explain most alone, all scored exactly: {len(models):,}",
+        f"prior: robust mixture of g-priors, log(n) nats per operation; noise floor {NOISE_FLOOR:g} of sd({RESPONSE})",
         "",
     ]
-    return "\n".join([*header, *_report(models), "", f"{perf_counter() - start:.1f} seconds, kernels included"])
+    footer = [
+        "",
+        f"{perf_counter() - start:.1f} seconds, compilation included; in Python: help(bgnlm.enumerate_models)",
+    ]
+    return "\n".join([*header, *_report(models), *footer])
 
 
 def all_features(inputs: list[Feature], transforms: tuple[Transform, ...], max_operations: int) -> list[Feature]:
@@ -74,17 +79,13 @@ def best_alone(features: list[Feature], columns: FloatArray, y: FloatArray, n_be
     centred = y - y.mean()
     explained = np.square(centred @ units) / (centred @ centred)
     order = np.lexsort(([operation_count(feature) for feature in features], -np.round(explained, 9)))
-    chosen: list[int] = []
-    n_functions = 0
-    seen = np.empty((0, len(y)))
-    for j in order:
-        if (np.abs(seen @ units[:, j]) > 1.0 - SAME_FUNCTION).any():
-            continue
-        seen = np.vstack([seen, units[:, j]])
-        n_functions += 1
-        if len(chosen) < n_best:
-            chosen.append(int(j))
-    return [features[j] for j in chosen], n_functions
+    first = np.ones(len(order), dtype=np.bool_)  # of its function, in this order
+    for place, j in enumerate(order):
+        if first[place]:
+            later = order[place + 1 :]
+            first[place + 1 :] &= np.abs(units[:, j] @ units[:, later]) <= 1.0 - SAME_FUNCTION
+    distinct = order[first]
+    return [features[j] for j in distinct[:n_best]], len(distinct)
 
 
 def _report(models: EnumeratedModels) -> list[str]:
@@ -100,5 +101,8 @@ def _report(models: EnumeratedModels) -> list[str]:
 
 def _equation(models: EnumeratedModels, model: int) -> str:
     coefficients = models.fit(model).coefficients
-    terms = [f"{value:+.5f} {name}" for value, name in zip(coefficients[1:], models.names_of(model), strict=True)]
-    return f"{RESPONSE} = {coefficients[0]:.5f} {' '.join(terms)}"
+    terms = [
+        f" {'-' if value < 0 else '+'} {abs(value):.5f} * {name}"
+        for value, name in zip(coefficients[1:], models.names_of(model), strict=True)
+    ]
+    return f"{RESPONSE} = {coefficients[0]:.5f}{''.join(terms)}"

@@ -25,8 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bgnlm: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 0
+    except OSError as error:  # a full disk, say
+        _close_output()
+        print(f"bgnlm: {error}", file=sys.stderr)
+        return 1
+
+
+def _close_output() -> None:
+    """Send what is still buffered nowhere, or Python would try to write it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int:

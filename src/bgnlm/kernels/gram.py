@@ -1,9 +1,9 @@
 """Residual sums of squares of many subsets of columns from one Gram matrix.
 
 `gram` is the matrix of inner products of the centred columns, scaled to unit norm, with the response as last row and
-column. Eliminating the columns of a model leaves RSS / TSS in the last corner. Besides it every model gets its smallest
-pivot, which tells how far rounding reaches, and, if the array for it is not empty, the log determinant of its block. Where
-rounding reaches as far as a pivot, the model is undecided; `fit_subset` decides from the data.
+column. Eliminating the columns of a model leaves RSS / TSS in the last corner. Besides it every model gets its
+smallest pivot, which tells how far rounding reaches, and, if the array for it is not empty, the log determinant of its
+block. Where rounding reaches as far as a pivot, the model is undecided; `fit_subset` decides from the data.
 """
 
 import math
@@ -296,9 +296,9 @@ def lowest_residual(statistics):
 def score_statistics(statistics, table, bound, scores, uncertain, best_scores):
     """Turn sufficient statistics into scores; the answer is how many of them are uncertain.
 
-    Rounding leaves the residual uncertain by error / pivot. Where that can change the score, the upper end is taken, so
-    that no model wins by rounding; as far as there is room, `uncertain` lists these models and `best_scores` what they have
-    at most: at the lower end, not below `bound`. Undecided models are among them, with score -inf.
+    Rounding leaves the residual uncertain by error / pivot. Where that can change the score, the upper end is taken,
+    so that no model wins by rounding; as far as there is room, `uncertain` lists these models and `best_scores` what
+    they have at most: at the lower end, not below `bound`. Undecided models are among them, with score -inf.
     """
     found = 0
     for model in range(len(scores)):

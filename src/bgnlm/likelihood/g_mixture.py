@@ -17,8 +17,8 @@ from bgnlm.likelihood.coefficient_priors import MixtureParameters
 _LOWEST_PEAK = -115.0  # of x: residuals down to 1e-33, for up to 1e16 observations
 _HIGHEST_PEAK = 20.0
 _COARSE_STEP = 4.0
-# Off the real line the integrand grows from pi / 2 on, which makes an error of about e^(-pi^2 / step); a peak of width sigma
-# one of e^(-2 pi^2 sigma^2 / step^2).
+# Off the real line the integrand grows from pi / 2 on, which makes an error of about e^(-pi^2 / step); a peak of width
+# sigma makes one of e^(-2 pi^2 sigma^2 / step^2).
 _WIDEST_STEP = 0.3
 _STEP_IN_WIDTHS = 0.5
 _MIN_NODES = 65
@@ -74,9 +74,7 @@ def zellner_siow(n_obs: float) -> MixingDensity:
     return MixingDensity(at, left_rate=0.5, right_rate=1.0)
 
 
-def log_mixture(
-    density: MixingDensity, size: int, log_likelihood: LogLikelihood
-) -> tuple[FloatArray, FloatArray]:
+def log_mixture(density: MixingDensity, size: int, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
     """Log of E[likelihood] and posterior mean of u, for many likelihoods of models with `size` columns at once."""
     value, mean_u = _log_integral(density, size, log_likelihood)
     return value - log_normaliser(density), mean_u
@@ -87,9 +85,7 @@ def log_normaliser(density: MixingDensity) -> float:
     return float(_log_integral(density, 0, lambda log_u: np.zeros_like(log_u))[0][0])
 
 
-def _log_integral(
-    density: MixingDensity, size: int, log_likelihood: LogLikelihood
-) -> tuple[FloatArray, FloatArray]:
+def _log_integral(density: MixingDensity, size: int, log_likelihood: LogLikelihood) -> tuple[FloatArray, FloatArray]:
     nodes = density.coarse_grid()
     step = min(_WIDEST_STEP, _STEP_IN_WIDTHS * np.sqrt(2.0 / (size + 2.0 * density.left_rate)))
     for finest in (_COARSE_STEP / 4, step):

@@ -33,7 +33,7 @@ class GramStatistics:
     matrix
         Inner products of the unit-norm columns, the response last.
     data
-        The columns and, last, the response: centred, times the root of the weights, scaled to unit norm, one in each row.
+        The columns and, last, the response: centred, times the root of the weights, scaled to unit norm, one a row.
     order
         Row of `data` for each column.
     means, norms
@@ -62,7 +62,7 @@ class GramStatistics:
     @property
     def max_rank(self) -> int:
         """Largest number of columns that can be independent of each other and the intercept."""
-        return min(self.n_columns, self.data.shape[1] - 1)
+        return min(self.n_columns, int(self.data.shape[1]) - 1)
 
     @property
     def lowest_residual(self) -> float:
@@ -71,10 +71,10 @@ class GramStatistics:
 
     @cached_property
     def triangle(self) -> FloatArray:
-        """Triangular factor of the data, columns then response: the same inner products in a few rows, to the last digit."""
-        factor = np.linalg.qr(self.data[np.append(self.order, len(self.data) - 1)].T, mode="r")
-        if self.constant_response:
-            factor[:, -1] = 0.0
+        """Triangular factor of the data, columns then response: the same inner products in a few rows."""
+        rows = self.data[np.append(self.order, len(self.data) - 1)]
+        factor = np.asarray(np.linalg.qr(rows.T, mode="r"))
+        if self.constant_response:  # one that nothing explains
             factor = np.vstack([factor, np.append(np.zeros(self.n_columns), 1.0)])
         return np.ascontiguousarray(factor)
 

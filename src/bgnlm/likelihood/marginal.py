@@ -101,8 +101,8 @@ def check_likelihood(
     floor = check_number(noise_floor, "noise_floor", low=0.0)
     if floor >= 1.0 or 0.0 < floor < 1e-12:
         raise SettingError(
-            f"noise_floor must be 0, or at least 1e-12 and below 1; got {floor:g}. It is the smallest noise standard deviation as a fraction "
-            "of the standard deviation of y, for example 0.01."
+            f"noise_floor must be 0, or at least 1e-12 and below 1; got {floor:g}. It is the smallest noise standard "
+            "deviation as a fraction of the standard deviation of y, for example 0.01."
         )
     response = check_response(y)
     return Likelihood(

@@ -26,8 +26,8 @@ _ADVICE = {
         "Use fewer columns or more observations"
     ),
     ModelStatus.PERFECT_FIT: (
-        "its residuals are rounding errors; the residual sum of squares was set to the precision of the response. "
-        "State how precise the response is with noise_floor, for example noise_floor=0.01"
+        "its residuals are rounding errors, and the residual sum of squares was set to what these amount to. "
+        "If the response is less precise than its digits, say so with noise_floor, for example noise_floor=0.01"
     ),
     ModelStatus.CONSTANT_RESPONSE: (
         "the response is constant, so no column explains anything; every model has R^2 = 0. "
@@ -38,8 +38,8 @@ _ADVICE = {
         "Use a prior with information='null', the default, under which the estimate is finite"
     ),
     ModelStatus.IMPRECISE: (
-        "its columns are so nearly dependent that the score may be off by more than 0.001; it was not computed "
-        "again from the data because better models took the time. Drop one of the nearly dependent columns"
+        "its columns are so nearly dependent that its score is only known from below; there are too many such models "
+        "to compute all of them from the data. Drop one of the nearly dependent columns"
     ),
 }
 

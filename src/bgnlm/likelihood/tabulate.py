@@ -7,6 +7,7 @@ polynomials on panels that are halved until the approximation agrees with the ex
 import copy
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -56,7 +57,6 @@ class TabulatedScore:
             self._table = have = tabulate(self.exact, n_sizes, float(np.exp(lower)))
         return have
 
-
     def shrinkage(self, sizes: IntArray, residuals: FloatArray) -> FloatArray:
         """Posterior means of g / (1 + g) of many models."""
         out = np.ones(len(sizes))
@@ -64,17 +64,16 @@ class TabulatedScore:
             return out
         x = np.log(np.clip(residuals, 1e-300, 1.0))
         lower = min(float(x.min()), -1e-3)
-        for size in np.unique(sizes):
+        for size in np.unique(sizes).tolist():
             here = sizes == size
-            panels = _panels(
-                lambda v, k=int(size): self.exact.shrinkage(k, np.exp(v)),
-                [lower, *(b for b in self.exact.breakpoints(int(size)) if lower < b < 0.0), 0.0],
-                1e-9,
-            )
+            panels = _panels(partial(self._shrinkage_at, size), _ends(self.exact, size, lower), 1e-9)
             values = np.empty(int(here.sum()))
             table_values(_assemble([panels], lower, np.ones(1, dtype=np.bool_)), 0, x[here], values)
             out[here] = values
         return out
+
+    def _shrinkage_at(self, size: int, log_residual: FloatArray) -> FloatArray:
+        return self.exact.shrinkage(size, np.exp(log_residual))
 
 
 class _TabulatedVariance(VarianceIntegral):
@@ -98,9 +97,14 @@ def _with_tabulated_variance(score: GaussianScore, lower: float) -> GaussianScor
 
 
 def _score_panels(score: GaussianScore, size: int, lower: float) -> tuple[FloatArray, FloatArray]:
-    inner = [x for x in score.breakpoints(size) if lower < x < 0.0]
-    ends = [lower, *sorted(inner), 0.0]
-    return _panels(lambda x: score.log_bayes_factor(size, np.exp(x)), ends, _ROUNDING * score.n_obs)
+    return _panels(
+        lambda x: score.log_bayes_factor(size, np.exp(x)), _ends(score, size, lower), _ROUNDING * score.n_obs
+    )
+
+
+def _ends(score: GaussianScore, size: int, lower: float) -> list[float]:
+    """Ends of the stretches on which the score is smooth."""
+    return [lower, *sorted(x for x in score.breakpoints(size) if lower < x < 0.0), 0.0]
 
 
 def _no_panels(lower: float) -> tuple[FloatArray, FloatArray]:

@@ -122,8 +122,8 @@ class EnumeratedModels:
         shown = [name if name.isprintable() and name else repr(name) for name in self.names]
         width = max([6, *map(len, shown)])
         lines = [f"{len(self):,} models", "", f"{'column':<{width}}  probability"]
-        for j in np.argsort(-self.inclusion_probabilities, kind="stable"):
-            lines.append(f"{shown[j]:<{width}}  {self.inclusion_probabilities[j]:11.4f}")
+        by_probability = np.argsort(-self.inclusion_probabilities, kind="stable")
+        lines += [f"{shown[j]:<{width}}  {self.inclusion_probabilities[j]:11.4f}" for j in by_probability]
         lines += ["", "probability  log marginal  model"]
         for model in range(min(5, len(self))):
             what = " + ".join(shown[j] for j in self.columns_of(model)) or "(intercept only)"
