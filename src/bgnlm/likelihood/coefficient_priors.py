@@ -139,5 +139,6 @@ def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | N
             continue
         low = _SMALLEST.get((name, parameter))
         limit = {"above": 0.0} if low is None else {"low": low}
-        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", high=1e6, **limit)
+        high = 1e100 if parameter in ("g", "variance") else 1e6
+        complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", high=high, **limit)
     return tuple(sorted(complete.items()))
