@@ -134,16 +134,25 @@ def numeric_array(values: Any, name: str) -> FloatArray:
     try:
         raw = np.asarray(values)
         if raw.dtype.kind in "mM":
-            raise DataError(f"{name} must hold numbers only; got dates or durations. Convert them to a number of days, say.")
+            raise DataError(
+                f"{name} must hold numbers only; got dates or durations. Convert them to a number of days, say."
+            )
         if raw.dtype.kind not in "biuf":
             raw = np.asarray(raw, dtype=object)
-            if any(isinstance(value, str | bytes | complex) for value in raw.flat):
+            if any(map(_is_no_number, raw.flat)):
                 raise TypeError
         return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{name} must hold numbers only; {_first_bad(values)}.") from None
+
+
+def _is_no_number(value: Any) -> bool:
+    """What `float` would take all the same."""
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "mMcSU"
+    return isinstance(value, str | bytes | complex) or value is np.ma.masked
 
 
 def _first_bad(values: Any) -> str:
@@ -155,7 +164,7 @@ def _first_bad(values: Any) -> str:
         if isinstance(value, list | tuple | np.ndarray):
             return "its rows have different lengths"
         try:
-            if isinstance(value, str | bytes | complex):
+            if _is_no_number(value):
                 raise TypeError
             float(value)
         except (TypeError, ValueError, OverflowError):

@@ -33,6 +33,17 @@ USER_TRANSFORMS = (
     Transform("x", np.cosh),
 )
 
+
+class Frame:
+    """As much of a data frame as is needed: names of columns, and an array of numbers."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, list(columns)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
 any_names = st.sampled_from(NASTY_NAMES) | st.text(min_size=1, max_size=6)
 any_transforms = st.sampled_from(registered_transforms() + USER_TRANSFORMS)
 any_numbers = (

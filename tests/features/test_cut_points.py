@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgnlm.errors import FeatureError
+from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Evaluator, Transform, learn_cut_points, parse, weighted_quantile
 
 X = np.array([[1.0, 5.0], [2.0, 4.0], [3.0, 0.0], [10.0, -1.0], [4.0, 7.0]])
@@ -37,6 +37,40 @@ def test_weights_count_as_frequencies():
     weights = np.array([0, 0, 1, 3, 1.0])
     feature = learn_cut_points(parse("above_median(a)"), EVALUATOR, weights)
     assert feature.parameters == (10.0,)
+
+
+def test_weights_may_come_as_a_list():
+    assert learn_cut_points(parse("above_median(a)"), EVALUATOR, [0, 0, 1, 3, 1]).parameters == (10.0,)
+    assert weighted_quantile([1, 2, 9], 0.5, [1, 0, 1]) == 5
+
+
+@pytest.mark.parametrize("text", ["a", "above_median(a)", "a*hinge_up(a + b)"])
+@pytest.mark.parametrize("weights", [[1] * 4, [1] * 6, [1, 1, -1, 1, 1], [1, 1, np.nan, 1, 1], ["1"] * 5, [[1] * 5]])
+def test_unusable_weights_are_refused(text, weights):
+    with pytest.raises(DataError, match="sample_weight must"):
+        learn_cut_points(parse(text), EVALUATOR, weights)
+
+
+@pytest.mark.parametrize("quantile", [-0.1, 1.5, np.nan, "0.5", None])
+def test_a_quantile_lies_between_0_and_1(quantile):
+    with pytest.raises(SettingError, match="quantile must be"):
+        weighted_quantile([1, 2], quantile)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 1, 1], [0.3, 0.3, 0.3, 0.3]])
+def test_huge_values_have_cut_points_too(weights):
+    evaluator = Evaluator(np.array([[-1.7e308], [1.7e308], [-1.7e308], [1.7e308]]), ["a"])
+    for text in ("hinge_up(a)", "hinge_down(a)", "above_median(a)", "below_q25(a)"):
+        feature = learn_cut_points(parse(text), evaluator, weights)
+        assert np.isfinite(feature.parameters).all()
+        evaluator.column(feature)
+    assert weighted_quantile([-1.7e308, 1.7e308], 0.5) == 0
+    assert weighted_quantile([-1.7e308, 1.7e308], 0.75, [0.5, 0.5]) == pytest.approx(0.85e308)
+
+
+def test_only_features_have_cut_points():
+    with pytest.raises(FeatureError, match="expected a feature, got 'a'"):
+        learn_cut_points("a", EVALUATOR)
 
 
 def test_a_missing_cut_point_is_an_error_with_advice():

@@ -2,27 +2,33 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from bgnlm.errors import DataError, FeatureError
+from bgnlm._validation import LARGEST
+from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import (
     Evaluator,
     Input,
     Modification,
     Multiplication,
     Projection,
+    TrainingRange,
     Transform,
     inputs_of,
     modify,
     multiply,
     parse,
     project,
+    registered_transforms,
     reject_reason,
+    weighted_quantile,
 )
 
-from .strategies import learnt_features, tame_features
+from .strategies import Frame, learnt_features, tame_features
 
 X = np.array([[1.0, 2.0, -1.0], [2.0, 0.0, 0.5], [3.0, 5.0, 4.0], [-4.0, 1.0, 2.0]])
 NAMES = ("a", "b", "a b")
+ALL_OF_A = [f"{g.name}(a)" if g.quantile is None else f"{g.name}(a, 0.5)" for g in registered_transforms()]
 
 
 def relabelled(feature, new_names):
@@ -108,6 +114,51 @@ def test_the_oldest_column_is_forgotten_first():
     assert calls == ["f", "g", "h", "f"]
 
 
+def test_transforms_of_the_same_name_are_not_confused():
+    first, second = (Transform("mine", lambda x, shift=shift: x + shift) for shift in (1, 2))
+    evaluator = Evaluator(X, NAMES)
+    for mine, shift in ((first, 1), (second, 2), (second, 2), (first, 1)):
+        inner = X[:, 0] + shift
+        for text, expected in (
+            ("mine(a)", inner),
+            ("mine(a)*b", inner * X[:, 1]),
+            ("cos(mine(a))", np.cos(inner)),
+            ("tanh(mine(a) + 2*b)", np.tanh(inner + 2 * X[:, 1])),
+            ("mine(cos(mine(a)))", np.cos(inner) + shift),
+        ):
+            np.testing.assert_array_equal(evaluator.column(parse(text, [mine])), expected)
+    assert evaluator.n_cached == 5
+
+
+def test_transforms_of_the_same_function_share_their_columns():
+    calls = []
+
+    def function(x):
+        calls.append(1)
+        return x + 1
+
+    evaluator = Evaluator(X, NAMES)
+    for _ in range(3):
+        evaluator.column(parse("mine(a)*b", [Transform("mine", function)]))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("text", [*ALL_OF_A, "mine(a)", "step(a - b)", "step(a)*b"])
+def test_missing_values_stay_missing(text):
+    data = np.array([[0.3, 2.0], [np.nan, 3.0], [1.7, 5.0], [2.0, np.nan]])
+    feature = parse(text, [Transform("mine", lambda x: np.where(x < 1, 1, 0))])
+    missing = np.isnan(data[:, sorted("ab".index(name) for name in inputs_of(feature))]).any(axis=1)
+    column = Evaluator(data, ("a", "b")).column(feature)
+    np.testing.assert_array_equal(np.isnan(column), missing)
+    assert "not finite" in reject_reason(column)
+
+
+@pytest.mark.parametrize("value", ["x", None, 3, ["x"]])
+def test_only_features_have_columns(value):
+    with pytest.raises(FeatureError, match=r"expected a feature, got .* Use parse\(...\)"):
+        Evaluator(X, NAMES).column(value)
+
+
 @settings(deadline=None)
 @given(learnt_features)
 def test_no_warning_escapes(feature):
@@ -148,6 +199,8 @@ def test_relabelling_columns_relabels_results(feature, new):
         (lambda x: x.astype(complex), "complex128"),
         (lambda x: np.full(x.shape, "a"), "<U1"),
         (lambda x: np.full(x.shape, None), "object"),
+        (lambda x: np.ma.log(x), "masked entries"),
+        (lambda x: x.astype("datetime64[s]"), "datetime64"),
         (lambda x: len(x) / 0, "division by zero"),
         (lambda x: max(0, x), "ambiguous"),
         (lambda x: np.negative(x, out=x), "read-only"),
@@ -181,15 +234,52 @@ def test_what_a_transform_returns_is_copied():
         (X, ["a", "b"], "3 columns but 2 names"),
         (X, "abc", "3 columns but 1 names"),
         (X, ["a", "b", "a"], "more than once: a"),
-        ([["x", "y"]], ["a", "b"], "real numbers only"),
-        ([[1j]], ["a"], "complex128"),
-        ([[1, None], [{}, 2]], ["a", "b"], "real numbers only"),
-        ([[1, 2], [3]], ["a", "b"], "real numbers only"),
+        (X, ["a", "b", ""], "not empty"),
+        (X, {"a", "b", "c"}, "must be a list"),
+        (X, 5, "must be a list with one name per column, got 5"),
+        ([["x", "y"]], ["a", "b"], "numbers only"),
+        (np.array([["1", 2]], dtype=object), ["a", "b"], "numbers only"),
+        ([[1j]], ["a"], "numbers only"),
+        ([[1, None], [{}, 2]], ["a", "b"], "numbers only"),
+        ([[1, 2], [3]], ["a", "b"], "numbers only"),
+        (np.array([[10**400, 1]], dtype=object), ["a", "b"], "numbers only"),
+        (np.array([["2021-09-01"]], dtype="datetime64[D]"), ["a"], "dates or durations"),
+        (np.array([[5]], dtype="timedelta64[ns]"), ["a"], "dates or durations"),
+        (np.ma.array([[1.0, 2.0]], mask=[[False, True]]), ["a", "b"], "masked entries.*Fill"),
+        (csr_array(X), NAMES, r"X\.toarray\(\)"),
+        (Frame(X, ("a", "b", "c")), NAMES, "without a column: a b; columns without a name: c"),
+        (Frame(X, ("a", "b", "b")), None, "more than once: b"),
+        (Frame(X, ("a", "b", "b")), ("a", "a", "b"), "more than once: a"),
     ],
 )
 def test_unusable_data_are_refused(data, names, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises((DataError, FeatureError), match=message):
         Evaluator(data, names)
+
+
+def test_memory_is_a_whole_number():
+    with pytest.raises(SettingError, match="max_cached_bytes must be a whole number"):
+        Evaluator(X, NAMES, max_cached_bytes="1 GB")
+
+
+@pytest.mark.parametrize("names", [None, NAMES, ("b", "a b", "a")])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_columns_of_a_data_frame_are_found_by_name(names, order):
+    frame = Frame(X[:, order], [NAMES[j] for j in order])
+    evaluator = Evaluator(frame, names)
+    assert set(evaluator.names) == set(NAMES)
+    np.testing.assert_array_equal(evaluator.matrix(map(Input, NAMES)), X)
+
+
+def test_columns_of_an_array_have_names_too():
+    evaluator = Evaluator(X)
+    assert evaluator.names == ("x1", "x2", "x3")
+    np.testing.assert_array_equal(evaluator.column(Input("x2")), X[:, 1])
+    assert Evaluator(X, (name for name in NAMES)).names == NAMES
+
+
+def test_nothing_masked_is_nothing_missing():
+    np.testing.assert_array_equal(Evaluator(np.ma.array(X), NAMES).column(Input("a")), X[:, 0])
 
 
 def test_unknown_inputs_are_named():
@@ -214,7 +304,7 @@ def test_unknown_inputs_are_named():
         ([1, 1 + 1e-15, 1 - 1e-15], None, "constant"),
         ([1e9, 1e9 + 1, 1e9], None, None),
         ([-1e308, 1e308, 0], None, "too large: values reach 1e+308"),
-        ([-1e149, 1e149, 0], None, None),
+        ([-0.9 * LARGEST, 0.9 * LARGEST, 0], None, None),
         ([1, 2], [0, 0], "no row of positive weight"),
         ([], None, "no row"),
         ([1], None, "constant"),
@@ -223,3 +313,29 @@ def test_unknown_inputs_are_named():
 def test_reject_reason(column, weight, reason):
     found = reject_reason(np.array(column, dtype=float), None if weight is None else np.array(weight, dtype=float))
     assert (found is None) if reason is None else (reason in found)
+    assert reject_reason(column, weight) == found
+
+
+@pytest.mark.parametrize(
+    ("column", "weight", "message"),
+    [
+        ([1, 2, 3], [1, 1], "one value per row, 3 in all, got 2"),
+        ([1, 2], [1, 1, 1], "one value per row, 2 in all, got 3"),
+        ([1, 2], [1, -1], "got -1 in row 1"),
+        ([1, 2], [1, np.nan], "got nan in row 1"),
+        ([1, 2], [np.inf, 1], "got inf in row 0"),
+        ([1, 2], ["1", "2"], "numbers only"),
+        ([1, 2], 1.0, "one-dimensional"),
+        (["1", "2"], None, "numbers only"),
+        ([[1, 2]], None, "one-dimensional"),
+        (3.0, None, "one-dimensional"),
+    ],
+)
+@pytest.mark.parametrize(
+    "function",
+    [reject_reason, TrainingRange.of, lambda column, weight: weighted_quantile(column, 0.5, weight)],
+    ids=["reject_reason", "TrainingRange.of", "weighted_quantile"],
+)
+def test_unusable_columns_and_weights_are_refused(function, column, weight, message):
+    with pytest.raises(DataError, match=message):
+        function(column, weight)

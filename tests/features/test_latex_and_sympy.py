@@ -8,7 +8,7 @@ import sympy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bgnlm.errors import FeatureError, MissingExtraError
+from bgnlm.errors import FeatureError, MissingExtraError, SettingError
 from bgnlm.features import Evaluator, Input, Transform, modify, parse, to_latex, to_sympy
 
 from .strategies import NASTY_NAMES, any_features, tame_features
@@ -84,6 +84,14 @@ def test_evaluation_agrees_with_sympy(feature, point):
     expected = to_sympy(feature).subs(substitution).evalf(30)
     assume(expected.is_finite)  # SymPy gives no value to exp(-1/0)
     assert values[0] == pytest.approx(float(expected), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("write", [to_latex, to_sympy])
+def test_only_features_are_written(write):
+    with pytest.raises(FeatureError, match="expected a feature, got 'x'"):
+        write("x")
+    with pytest.raises(SettingError, match="digits must be 1 or more"):
+        to_latex(Input("x"), -1)
 
 
 def test_missing_sympy_is_an_error_with_the_command(monkeypatch):

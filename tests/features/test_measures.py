@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bgnlm.errors import SettingError
+from bgnlm.errors import FeatureError, SettingError
 from bgnlm.features import (
     Input,
     Transform,
@@ -147,6 +147,23 @@ def test_counts_at_depth_3_are_distinct_features_and_one_more_or_less():
 def test_impossible_counts_are_refused(arguments):
     with pytest.raises(SettingError, match=r"0 or more|smaller depth"):
         count_features(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [(2.5, 1, 2), (1, "1", 2), (1, 1, None), (True, 1, 1)])
+def test_counts_are_of_whole_numbers(arguments):
+    with pytest.raises(SettingError, match="must be a whole number"):
+        count_features(*arguments)
+
+
+def test_counts_do_not_overflow():
+    assert count_features(*map(np.int64, (3, 1, 2))) == 68_719_476_740
+
+
+@pytest.mark.parametrize("measure", [depth, local_width, operation_count, leaf_count, inputs_of])
+@pytest.mark.parametrize("value", ["x", None, 3])
+def test_only_features_have_measures(measure, value):
+    with pytest.raises(FeatureError, match=r"expected a feature, got .* Use parse\(...\)"):
+        measure(value)
 
 
 def test_no_inputs_means_no_features():

@@ -3,8 +3,10 @@ import warnings
 import numpy as np
 import pytest
 
-from bgnlm.errors import FeatureError, FeatureRangeWarning
+from bgnlm.errors import DataError, FeatureError, FeatureRangeWarning
 from bgnlm.features import Evaluator, TrainingRange, evaluate_on_new_data, parse
+
+from .strategies import Frame
 
 FEATURES = [parse(text) for text in ("a", "inverse(a)", "fp_0(b)", "a*b", "abs_pow_7_2(a)")]
 TRAINING = np.array([[1.0, 2.0], [2.0, 8.0], [4.0, 1.0]])
@@ -18,6 +20,11 @@ def test_range():
     assert TrainingRange.of(np.array([3.0, -1.0, 8.0, 5.0])) == TrainingRange(-1.0, 8.0, 4.0)
     weighted = TrainingRange.of(np.array([3.0, -1.0, 8.0, 5.0]), np.array([1.0, 0.0, 3.0, 1.0]))
     assert weighted == TrainingRange(3.0, 8.0, 8.0)
+    assert TrainingRange.of([3, -1, 8, 5], [1, 0, 3, 1]) == weighted
+    fractional = TrainingRange.of([3, -1, 8, 5], [0.5, 0, 2.5, 0.5])
+    assert fractional == TrainingRange(3.0, 8.0, 8.0)
+    with pytest.raises(FeatureError, match="positive weight"):
+        TrainingRange.of([1, 2], [0, 0])
     with pytest.raises(FeatureError, match="finite"):
         TrainingRange.of(np.array([1.0, np.nan]))
 
@@ -52,3 +59,19 @@ def test_columns_may_come_in_another_order_and_no_rows_are_fine():
 def test_as_many_ranges_as_features():
     with warnings.catch_warnings(), pytest.raises(FeatureError, match="as many training ranges"):
         evaluate_on_new_data(FEATURES, ranges()[:2], TRAINING, ("a", "b"))
+
+
+def test_columns_of_a_data_frame_are_matched_by_name():
+    expected = Evaluator(TRAINING, ("a", "b")).matrix(FEATURES)
+    frame = Frame(TRAINING[:, ::-1], ("b", "a"))
+    for names in (("a", "b"), ("b", "a"), None):
+        np.testing.assert_array_equal(evaluate_on_new_data(FEATURES, ranges(), frame, names), expected)
+    with pytest.raises(DataError, match="without a column: c; columns without a name: b"):
+        evaluate_on_new_data(FEATURES, ranges(), frame, ("a", "c"))
+
+
+def test_missing_values_do_not_pass_a_threshold():
+    feature, seen = parse("above_median(a, 1.5)"), TrainingRange(0.0, 1.0, 1.0)
+    with pytest.warns(FeatureRangeWarning, match=r"above_median\(a, 1.5\) \(1 row\)"):
+        matrix = evaluate_on_new_data([feature], [seen], np.array([[np.nan], [1.0]]), ["a"])
+    np.testing.assert_array_equal(matrix, [[1.0], [0.0]])

@@ -27,7 +27,7 @@ from bgnlm.features import (
     registered_transforms,
     sort_key,
 )
-from bgnlm.features.nodes import MAX_NESTING
+from bgnlm.features.checks import MAX_NESTING
 
 from .strategies import any_features
 
@@ -102,7 +102,7 @@ def test_equal_keys_mean_equal_features(f, g):
         (lambda: multiply(), "two factors"),
         (lambda: multiply(A), "two factors"),
         (lambda: multiply(A, "b"), "expected a feature"),
-        (lambda: project(SIN, (A,), (1,)), "Use modify"),
+        (lambda: project(SIN, (A,), (1,)), "use modify"),
         (lambda: project(SIN, (A, A), (1, 2)), "two different features"),
         (lambda: project(SIN, (A, B), (1, 0)), "other than zero"),
         (lambda: project(SIN, (A, B), (1, np.inf)), "finite"),
@@ -112,6 +112,13 @@ def test_equal_keys_mean_equal_features(f, g):
         (lambda: project(SIN, (A, B), (1, 2), np.nan), "finite"),
         (lambda: project("sin", (A, B), (1, 2)), "expected a Transform"),
         (lambda: power(A, 0), "from 1 on"),
+        (lambda: power(A, 2.0), "whole number from 1 on, got 2.0"),
+        (lambda: power(A, True), "whole number from 1 on, got True"),
+        (lambda: power(A, "2"), "whole number from 1 on, got '2'"),
+        (lambda: power("a", 2), "expected a feature, got 'a'"),
+        (lambda: A**0, "from 1 on"),
+        (lambda: sort_key("a"), "expected a feature, got 'a'"),
+        (lambda: power(A, np.int64(2**62)), "at most 10000 inputs"),
         (lambda: power(A, 10**9), "at most 10000 inputs"),
         (lambda: multiply(power(A, 9000), power(B, 9000)), "at most 10000 inputs"),
     ],
@@ -119,6 +126,28 @@ def test_equal_keys_mean_equal_features(f, g):
 def test_what_is_no_feature_is_refused(build, message):
     with pytest.raises(FeatureError, match=message):
         build()
+
+
+def test_operators():
+    assert multiply(A, B) == A * B
+    assert multiply(A, A, B) == A * B * A
+    assert power(A, 3) == A**3
+    assert (A * B) ** np.int64(2) == multiply(A, A, B, B)
+    assert modify(SIN, A) ** 1 * C == multiply(modify(SIN, A), C)
+
+
+@pytest.mark.parametrize("other", [2, 2.0, "b", None, np.float64(2), np.array([1.0, 2.0])])
+def test_operators_are_for_features_only(other):
+    with pytest.raises(TypeError):
+        A * other
+    with pytest.raises(TypeError):
+        other * A
+
+
+@pytest.mark.parametrize("exponent", [2.0, "2", None, B])
+def test_exponents_are_whole_numbers(exponent):
+    with pytest.raises(TypeError):
+        A**exponent
 
 
 def test_nesting_is_limited():

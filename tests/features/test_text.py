@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bgnlm.errors import FeatureError
+from bgnlm.errors import FeatureError, SettingError
 from bgnlm.features import Input, get_transform, modify, multiply, parse, project, render
-from bgnlm.features.nodes import MAX_NESTING
+from bgnlm.features.checks import MAX_NESTING
 
 from .strategies import NASTY_NAMES, USER_TRANSFORMS, any_features
 
@@ -60,6 +60,17 @@ def test_rounded_text_is_for_reading():
     assert render(feature, digits=3) == "above_median(-0.333 + 0.667*x + y, 1.43e+05)"
 
 
+def test_only_features_have_a_text_form():
+    with pytest.raises(FeatureError, match="expected a feature, got 'x'"):
+        render("x")
+
+
+@pytest.mark.parametrize("digits", [-1, 0, 2.5, "3"])
+def test_digits_are_a_whole_number(digits):
+    with pytest.raises(SettingError, match="digits must be"):
+        render(X, digits)
+
+
 @pytest.mark.parametrize(
     ("text", "same"),
     [
@@ -92,19 +103,25 @@ def test_other_ways_to_write_it(text, same):
         ("sinn(x)", 0, "Did you mean sin"),
         ("`sin`(x)", 5, "expected an operator"),
         ("x + y", 0, "no sum"),
-        ("2*x", 0, "no sum"),
         ("-x", 0, "no sum"),
         ("3", 0, "no sum"),
         ("x*(y + z)", 3, "no sum"),
-        ("x*sin(2*x)", 2, "two different features"),
+        ("2*x", 0, "Write x for"),
+        ("x*sin(2*x)", 2, r"two different features, such as sin\(1 \+ 2\*x - y\).*write sin\(x\).*Transform\('mine'"),
+        ("sin(x + 1)", 0, "two different features"),
+        ("sin(-x*y)", 0, r"write sin\(x\*y\)"),
+        ("sin(x + x)", 0, "two different features"),
+        ("sin(x + 0*y)", 0, "two different features"),
+        ("x/y", 1, r"no division. For x/y write x\*inverse\(y\)"),
+        ("sin(x/2 + y)", 5, r"for x/2 inside a transform 0\.5\*x"),
         ("sin(3)", 0, "only numbers"),
         ("sin(x, 2)", 0, "takes 0 cut points"),
         ("above_median(x, 1, 2)", 0, "takes 1 cut points"),
         ("above_median(x, y)", 16, "expected a number, got 'y'"),
         ("above_median(x, 1e999)", 0, "finite"),
         ("sin(1e999*x + y)", 0, "finite"),
-        ("x**-1", 3, "whole number"),
-        ("x**2.5", 3, "whole number"),
+        ("x**-1", 3, r"whole number.*inverse\(x\)"),
+        ("x**2.5", 3, r"whole number.*sqrt_abs\(x\)"),
         ("x**0", 3, "from 1 on"),
         ("x**2**2", 4, "expected an operator"),
         ("x**99999", 3, "at most 10000 inputs"),

@@ -196,6 +196,9 @@ def test_registering():
         ((3, np.sin), "identifier"),
         (("sin", 3), "callable"),
         (("t", np.sin, None, None, None, False, 1.5), "between 0 and 1"),
+        (("t", np.sin, None, None, None, False, "0.5"), "between 0 and 1, got '0.5'"),
+        (("t", np.sin, None, None, None, False, True), "between 0 and 1, got True"),
+        (("t", np.sin, None, None, None, False, np.nan), "between 0 and 1, got nan"),
     ],
 )
 def test_what_is_no_transform_is_refused(arguments, message):
@@ -206,6 +209,8 @@ def test_what_is_no_transform_is_refused(arguments, message):
 def test_unknown_names_come_with_advice():
     with pytest.raises(FeatureError, match="Did you mean sigmoid"):
         get_transform("sigmoyd")
+    with pytest.raises(FeatureError, match=r"by its name, got \[1\]"):
+        get_transform([1])
     with pytest.raises(FeatureError, match="Known transforms: above_median"):
         get_transform("qqqqqq")
 

@@ -1,9 +1,12 @@
 """Cut points of threshold transforms, learnt from the training data: the t of splines in section 2.1."""
 
 import numpy as np
+import numpy.typing as npt
 
 from bgnlm._typing import FloatArray
-from bgnlm.errors import FeatureError
+from bgnlm._validation import check_number
+from bgnlm.errors import FeatureError, SettingError
+from bgnlm.features.checks import not_a_feature
 from bgnlm.features.evaluate import Evaluator
 from bgnlm.features.nodes import (
     Feature,
@@ -15,33 +18,43 @@ from bgnlm.features.nodes import (
     multiply,
     project,
 )
+from bgnlm.features.table import as_column, as_weights
+
+# Beyond this, differences between numbers could overflow.
+_HUGE = 1e300
 
 
-def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: FloatArray | None = None) -> Feature:
+def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: npt.ArrayLike | None = None) -> Feature:
     """Fill in all cut points that are still missing, from the inside out; others stay as they are.
 
     The cut point is a quantile of the values that go into the transform; `sample_weight` is frequency.
     """
+    return _learnt(feature, evaluator, as_weights(sample_weight, evaluator.n_rows))
+
+
+def _learnt(feature: Feature, evaluator: Evaluator, weights: FloatArray) -> Feature:
     match feature:
         case Input():
             return feature
         case Multiplication(factors=factors):
-            return multiply(*(learn_cut_points(factor, evaluator, sample_weight) for factor in factors))
+            return multiply(*(_learnt(factor, evaluator, weights) for factor in factors))
         case Modification(transform=transform, operand=operand, parameters=parameters):
-            learnt_operand = learn_cut_points(operand, evaluator, sample_weight)
-            return _completed(modify(transform, learnt_operand, parameters), evaluator, sample_weight)
-        case Projection(transform=transform, operands=operands, weights=weights):
-            learnt = [learn_cut_points(operand, evaluator, sample_weight) for operand in operands]
-            projection = project(transform, learnt, weights, feature.intercept, feature.parameters)
-            return _completed(projection, evaluator, sample_weight)
+            modification = modify(transform, _learnt(operand, evaluator, weights), parameters)
+            return _completed(modification, evaluator, weights)
+        case Projection(transform=transform, operands=operands, intercept=intercept, parameters=parameters):
+            learnt = [_learnt(operand, evaluator, weights) for operand in operands]
+            projection = project(transform, learnt, feature.weights, intercept, parameters)
+            return _completed(projection, evaluator, weights)
+        case _:
+            raise not_a_feature(feature)
 
 
-def _completed(feature: Modification | Projection, evaluator: Evaluator, sample_weight: FloatArray | None) -> Feature:
+def _completed(feature: Modification | Projection, evaluator: Evaluator, weights: FloatArray) -> Feature:
     quantile = feature.transform.quantile
     if quantile is None or feature.parameters:
         return feature
     try:
-        cut_point = weighted_quantile(evaluator.argument(feature), quantile, sample_weight)
+        cut_point = weighted_quantile(evaluator.argument(feature), quantile, weights)
     except FeatureError as error:
         raise FeatureError(f"the cut point of {feature} cannot be learnt: {error}") from error
     if isinstance(feature, Modification):
@@ -49,19 +62,29 @@ def _completed(feature: Modification | Projection, evaluator: Evaluator, sample_
     return project(feature.transform, feature.operands, feature.weights, feature.intercept, (cut_point,))
 
 
-def weighted_quantile(values: FloatArray, quantile: float, sample_weight: FloatArray | None = None) -> float:
+def weighted_quantile(values: npt.ArrayLike, quantile: float, sample_weight: npt.ArrayLike | None = None) -> float:
     """Quantile by linear interpolation, as if each row were repeated as often as its weight says.
 
     For fractional weights, lay the sorted values side by side, each as long as its weight: the quantile is
     the mean over a window of the length of one row (or of the mean weight, if that is less than one).
     """
-    weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if check_number(quantile, "quantile", low=0.0) > 1:
+        raise SettingError(f"quantile must be 1 or less, got {quantile}. Use 0.5 for the median.")
+    values = as_column(values, "values")
+    weights = as_weights(sample_weight, len(values))
     present = weights > 0
     values, weights = values[present], weights[present]
     if len(values) == 0 or not np.isfinite(values).all():
         raise FeatureError("a quantile needs at least one row of positive weight, and finite values in all of them.")
     order = np.argsort(values, kind="stable")
-    values, ends = values[order], np.cumsum(weights[order])
+    # A power of two, so that nothing is rounded.
+    scale = 4.0 if np.abs(values).max() > _HUGE else 1.0
+    return scale * _quantile(values[order] / scale, weights[order], quantile)
+
+
+def _quantile(values: FloatArray, weights: FloatArray, quantile: float) -> float:
+    """Quantile of sorted values with positive weights."""
+    ends = np.cumsum(weights)
     window = min(1.0, ends[-1] / len(ends))
     start = (ends[-1] - window) * quantile
     if np.all(weights == np.floor(weights)):

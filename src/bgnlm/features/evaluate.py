@@ -1,16 +1,17 @@
 """Values of features on data: F_j(x_i) of section 2.1 of the paper, one column per feature."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
 
-from bgnlm._typing import AnyArray, FloatArray
-from bgnlm._validation import LARGEST
-from bgnlm.errors import DataError, FeatureError
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm._typing import FloatArray
+from bgnlm._validation import LARGEST, check_count
+from bgnlm.errors import FeatureError
+from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, check_features
+from bgnlm.features.table import as_column, as_table, as_weights, column_positions
 
 # Differences below this share of a column's magnitude are rounding errors.
 _ROUNDING = 1e-13
@@ -22,9 +23,10 @@ class Evaluator:
     Parameters
     ----------
     X
-        Numbers in rows and columns; copied.
+        Numbers in rows and columns, an array or a data frame; copied.
     names
-        One different name per column.
+        One different name per column. If left out, those of the data frame, or x1, x2, ... for an array.
+        Columns of a data frame are found by name, in whatever order they come.
     max_cached_bytes
         Memory for remembered columns. The oldest are forgotten first; no result depends on it.
 
@@ -33,15 +35,17 @@ class Evaluator:
     An evaluator belongs to one thread.
     """
 
-    def __init__(self, X: npt.ArrayLike, names: Sequence[str], *, max_cached_bytes: int = 2**30) -> None:
-        self._X = _as_table(X)
-        self._index = _index_names(names, self._X.shape[1])
-        self._capacity = max_cached_bytes // max(1, self._X.itemsize * self.n_rows)
-        self._cache: OrderedDict[Feature, FloatArray] = OrderedDict()
+    def __init__(self, X: npt.ArrayLike, names: Iterable[str] | None = None, *, max_cached_bytes: int = 2**30) -> None:
+        self._X = as_table(X)
+        self._index = column_positions(X, names, self._X.shape[1])
+        memory = check_count(max_cached_bytes, "max_cached_bytes")
+        self._capacity = memory // max(1, self._X.itemsize * self.n_rows)
+        # With the feature a column was computed from: one that is equal may hold other functions of the same name.
+        self._cache: OrderedDict[Feature, tuple[Feature, FloatArray]] = OrderedDict()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the inputs in the order of their columns."""
+        """Names of the inputs, in the order given."""
         return tuple(self._index)
 
     @property
@@ -58,11 +62,13 @@ class Evaluator:
         """Values of a feature as a read-only array; not finite where the feature is not defined."""
         if isinstance(feature, Input):
             return self._input(feature)
-        column = self._cache.get(feature)
-        if column is None:
-            column = self._compute(feature)
-            column.setflags(write=False)
-            self._remember(feature, column)
+        check_features(feature)
+        known = self._cache.get(feature)
+        if known is not None and known[0].same_functions(feature):
+            return known[1]
+        column = self._compute(feature)
+        column.setflags(write=False)
+        self._remember(feature, column)
         return column
 
     def matrix(self, features: Iterable[Feature]) -> FloatArray:
@@ -102,18 +108,21 @@ class Evaluator:
 
     def _remember(self, feature: Feature, column: FloatArray) -> None:
         if self._capacity > 0:
+            self._cache.pop(feature, None)
             while len(self._cache) >= self._capacity:
                 self._cache.popitem(last=False)
-            self._cache[feature] = column
+            self._cache[feature] = feature, column
 
 
-def reject_reason(column: FloatArray, sample_weight: FloatArray | None = None) -> str | None:
+def reject_reason(column: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> str | None:
     """Say why a column cannot enter a model, or None if it can.
 
-    A column is rejected if it is not finite in some row, larger than 1e150 (squares would overflow), or constant up
-    to rounding: its spread is at most 1e-13 of its magnitude. Rows of weight zero do not take part.
+    A column is rejected if it is not finite in some row, so large that sums of squares would overflow, or constant
+    up to rounding: its spread is at most 1e-13 of its magnitude. Rows of weight zero do not take part.
     """
-    rows = np.arange(len(column)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+    column = as_column(column, "column")
+    n_rows = len(column)
+    rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(as_weights(sample_weight, n_rows) > 0)
     if len(rows) == 0:
         return "there is no row of positive weight"
     values = column[rows]
@@ -137,16 +146,19 @@ def _apply(feature: Modification | Projection, argument: FloatArray) -> FloatArr
         )
     try:
         with np.errstate(all="ignore"):
-            result = np.asarray(transform.function(argument, *feature.parameters))
-            return _as_column(result, argument.shape)
+            column = _as_numbers(transform.function(argument, *feature.parameters), argument.shape)
     except Exception as error:
         raise FeatureError(
             f"transform {transform.name} failed in {feature}: {error}. Its function must take a float array "
             "(which it must not change) and return one number for each element."
         ) from error
+    # Comparisons give False for NaN: a missing value would pass for a small one.
+    column[np.isnan(argument)] = np.nan
+    return column
 
 
-def _as_column(result: AnyArray, shape: tuple[int, ...]) -> FloatArray:
+def _as_numbers(returned: object, shape: tuple[int, ...]) -> FloatArray:
+    result = np.asarray(returned)
     if result.shape != shape:
         raise ValueError(
             f"it returned an array of shape {result.shape} for one of shape {shape} "
@@ -154,34 +166,7 @@ def _as_column(result: AnyArray, shape: tuple[int, ...]) -> FloatArray:
         )
     if result.dtype.kind not in "biuf":
         raise TypeError(f"it returned values of type {result.dtype} where real numbers are needed")
+    if np.ma.is_masked(returned):
+        raise ValueError("it returned masked entries (use functions that give NaN in their place)")
     # A copy, because the function may keep and change what it returned.
     return np.array(result, dtype=np.float64)
-
-
-def _as_table(X: npt.ArrayLike) -> FloatArray:
-    try:
-        table = np.asarray(X)
-        if table.dtype.kind not in "biufO":
-            raise TypeError(f"values of type {table.dtype}")
-        table = np.array(table, dtype=np.float64, order="F")
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must hold real numbers only, got {error}. Encode other columns as numbers.") from error
-    if table.ndim != 2:
-        raise DataError(
-            f"X must be two-dimensional (rows, columns), got shape {table.shape}. "
-            "For a single column use X.reshape(-1, 1)."
-        )
-    table.setflags(write=False)
-    return table
-
-
-def _index_names(names: Sequence[str], n_columns: int) -> dict[str, int]:
-    inputs = [Input(name) for name in ([names] if isinstance(names, str) else names)]
-    index = {feature.name: j for j, feature in enumerate(inputs)}
-    if len(inputs) != n_columns:
-        raise DataError(f"X has {n_columns} columns but {len(inputs)} names were given. Give one name per column.")
-    if len(index) != n_columns:
-        given = [feature.name for feature in inputs]
-        twice = sorted({name for name in given if given.count(name) > 1})
-        raise DataError(f"names of columns must differ, got more than once: {', '.join(twice)}. Rename them.")
-    return index

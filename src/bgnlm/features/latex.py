@@ -2,6 +2,8 @@
 
 import re
 
+from bgnlm._validation import check_count
+from bgnlm.features.checks import not_a_feature
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
 from bgnlm.features.text import join_terms, with_exponents
 from bgnlm.features.transform import Transform
@@ -22,6 +24,7 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
 
     A cut point that is not known yet appears as t.
     """
+    digits = check_count(digits, "digits", low=1)
     match feature:
         case Input(name=name):
             return _name(name)
@@ -31,6 +34,8 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
             return r" \, ".join(_power(factor, exponent, digits) for factor, exponent in with_exponents(feature))
         case Projection(transform=transform, parameters=parameters):
             return _call(transform, _weighted_sum(feature, digits), parameters, digits)
+        case _:
+            raise not_a_feature(feature)
 
 
 def _power(base: Feature, exponent: int, digits: int) -> str:

@@ -12,8 +12,18 @@ Where the paper's numbers differ from its definitions:
 from math import comb
 from typing import NamedTuple
 
+from bgnlm._validation import check_count
 from bgnlm.errors import SettingError
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, sort_key
+from bgnlm.features.checks import not_a_feature
+from bgnlm.features.nodes import (
+    Feature,
+    Input,
+    Modification,
+    Multiplication,
+    Projection,
+    check_features,
+    sort_key,
+)
 
 # 2^q with more features than this would not fit into memory in any useful sense.
 _MAX_BITS = 10_000_000
@@ -30,6 +40,8 @@ def depth(feature: Feature) -> int:
             return len(factors) - 1 + sum(map(depth, factors))
         case Projection(operands=operands):
             return 1 + max(map(depth, operands))
+        case _:
+            raise not_a_feature(feature)
 
 
 def local_width(feature: Feature) -> int:
@@ -41,6 +53,8 @@ def local_width(feature: Feature) -> int:
             return 2
         case Projection(operands=operands):
             return len(operands)
+        case _:
+            raise not_a_feature(feature)
 
 
 def operation_count(feature: Feature) -> int:
@@ -51,6 +65,7 @@ def operation_count(feature: Feature) -> int:
 
 def leaf_count(feature: Feature) -> int:
     """Count the inputs in a feature, each as often as it occurs."""
+    check_features(feature)
     return feature._leaves
 
 
@@ -63,6 +78,8 @@ def inputs_of(feature: Feature) -> frozenset[str]:
             return inputs_of(operand)
         case Multiplication(factors=parts) | Projection(operands=parts):
             return frozenset().union(*map(inputs_of, parts))
+        case _:
+            raise not_a_feature(feature)
 
 
 class FeatureCounts(NamedTuple):
@@ -93,9 +110,8 @@ def feature_counts(
     max_depth: int, n_inputs: int, n_transforms: int, *, multiplications: bool = True, distinct: bool = False
 ) -> list[FeatureCounts]:
     """Count the features of each depth from 0 to `max_depth` by their last operation."""
-    for name, value in (("depth", max_depth), ("n_inputs", n_inputs), ("n_transforms", n_transforms)):
-        if value < 0:
-            raise SettingError(f"{name} must be 0 or more, got {value}.")
+    max_depth = check_count(max_depth, "depth")
+    n_inputs, n_transforms = check_count(n_inputs, "n_inputs"), check_count(n_transforms, "n_transforms")
     counts = [FeatureCounts(n_inputs, 0, 0)]
     for depth in range(1, max_depth + 1):
         transforms = _count_transforms(counts, n_transforms, distinct)

@@ -1,7 +1,7 @@
 """Features on rows that were not seen in training, where a feature may overflow or not be defined."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,6 +13,7 @@ from bgnlm.errors import FeatureError, FeatureRangeWarning
 from bgnlm.features.cut_points import weighted_quantile
 from bgnlm.features.evaluate import Evaluator
 from bgnlm.features.nodes import Feature
+from bgnlm.features.table import as_column, as_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +25,22 @@ class TrainingRange:
     median: float
 
     @classmethod
-    def of(cls, column: FloatArray, sample_weight: FloatArray | None = None) -> Self:
+    def of(cls, column: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Range of a finite column; rows of weight zero do not count."""
-        rows = column if sample_weight is None else column[np.asarray(sample_weight) > 0]
-        median = weighted_quantile(column, 0.5, sample_weight)
-        return cls(float(rows.min()), float(rows.max()), median)
+        values = as_column(column, "column")
+        weights = as_weights(sample_weight, len(values))
+        median = weighted_quantile(values, 0.5, weights)
+        present = values[weights > 0]
+        return cls(float(present.min()), float(present.max()), median)
 
 
 def evaluate_on_new_data(
-    features: Sequence[Feature], ranges: Sequence[TrainingRange], X: npt.ArrayLike, names: Sequence[str]
+    features: Sequence[Feature],
+    ranges: Sequence[TrainingRange],
+    X: npt.ArrayLike,
+    names: Iterable[str] | None = None,
 ) -> FloatArray:
-    """Columns of features on new rows, finite throughout.
+    """Columns of features on new rows, finite throughout; `X` and `names` as for `Evaluator`.
 
     Where a feature is not finite it gets a value seen in training: the maximum for infinity, the minimum for
     minus infinity, the median where it is not defined (NaN). One `FeatureRangeWarning` names all features

@@ -6,24 +6,23 @@ population, another chain or another process.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import fsum, isfinite
+from numbers import Integral
+from operator import is_
 from typing import Any, Self, TypeAlias, cast
 
 from bgnlm.errors import FeatureError
-from bgnlm.features.transform import Transform
+from bgnlm.features.checks import check_size, checked_parameters, exact_sum, finite_numbers, not_a_feature
+from bgnlm.features.transform import Elementwise, Transform
 
 SortKey: TypeAlias = tuple[Any, ...]
 
-# Far beyond any search; these keep recursion and powers of powers within bounds.
-MAX_NESTING = 100
-MAX_LEAVES = 10_000
-
 
 class _Node:
-    """What all features share: an order, a cached hash, and limits on their size."""
+    """What all features share: a sort key, a cached hash, limits on their size, and the operators ``*`` and ``**``."""
 
-    __slots__ = ("_hash", "_key", "_leaves", "_nesting")
+    __slots__ = ("_functions", "_hash", "_key", "_leaves", "_nesting")
 
+    _functions: tuple[Elementwise, ...]
     _hash: int
     _key: SortKey
     _leaves: int
@@ -33,11 +32,12 @@ class _Node:
         """Check the size and store the sort key, whose first entry is the operation count."""
         leaves = sum(child._leaves for child in children) or 1
         nesting = 1 + max((child._nesting for child in children), default=-1)
-        _check_size(leaves, nesting)
+        check_size(leaves, nesting)
         operations = own_operations + sum(child._key[0] for child in children)
         key = (operations, rank, *rest)
-        for name, value in (("_key", key), ("_hash", hash(key)), ("_leaves", leaves), ("_nesting", nesting)):
-            object.__setattr__(self, name, value)
+        own = (self.transform.function,) if isinstance(self, Modification | Projection) else ()
+        functions = (*own, *(function for child in children for function in child._functions))
+        _set(self, _key=key, _hash=hash(key), _leaves=leaves, _nesting=nesting, _functions=functions)
 
     def __hash__(self) -> int:
         return self._hash
@@ -48,6 +48,20 @@ class _Node:
         if not isinstance(other, _Node):
             return NotImplemented
         return self._hash == other._hash and self._key == other._key
+
+    def same_functions(self, other: "Feature") -> bool:
+        """Whether an equal feature, whose transforms have the same names, also computes with the same functions."""
+        return all(map(is_, self._functions, other._functions))
+
+    def __mul__(self, other: object) -> "Multiplication":
+        if not isinstance(other, Feature):
+            return NotImplemented
+        return multiply(cast("Feature", self), other)
+
+    def __pow__(self, exponent: object) -> "Feature":
+        if not isinstance(exponent, Integral):
+            return NotImplemented
+        return power(cast("Feature", self), int(exponent))
 
     def __str__(self) -> str:
         from bgnlm.features.text import render
@@ -90,8 +104,8 @@ class Modification(_Node):
     parameters: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_features((self.operand,))
-        _set(self, parameters=_checked_parameters(self.transform, self.parameters))
+        check_features(self.operand)
+        _set(self, parameters=checked_parameters(self.transform, self.parameters))
         self._seal(1, 1, (self.operand,), self.transform.name, self.operand._key, self.parameters)
 
 
@@ -103,10 +117,10 @@ class Multiplication(_Node):
 
     def __post_init__(self) -> None:
         given = tuple(self.factors)
-        _check_features(given)
+        check_features(*given)
         if len(given) < 2:
             raise FeatureError(f"a product needs two factors or more, got {len(given)}. Use the factor itself.")
-        _check_size(sum(factor._leaves for factor in given), 0)
+        check_size(sum(factor._leaves for factor in given), 0)
         flat = (part for factor in given for part in _factors_of(factor))
         _set(self, factors=tuple(sorted(flat, key=sort_key)))
         keys = tuple(factor._key for factor in self.factors)
@@ -127,9 +141,9 @@ class Projection(_Node):
     parameters: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        operands, weights = _merged(tuple(self.operands), _finite(self.weights, "weights"))
-        _set(self, operands=operands, weights=weights, intercept=_finite((self.intercept,), "intercept")[0])
-        _set(self, parameters=_checked_parameters(self.transform, self.parameters))
+        operands, weights = _merged(tuple(self.operands), finite_numbers(self.weights, "weights"))
+        _set(self, operands=operands, weights=weights, intercept=finite_numbers((self.intercept,), "intercept")[0])
+        _set(self, parameters=checked_parameters(self.transform, self.parameters))
         keys = tuple(operand._key for operand in operands)
         rest = (self.transform.name, keys, weights, self.intercept, self.parameters)
         self._seal(3, len(operands), operands, *rest)
@@ -139,7 +153,11 @@ Feature: TypeAlias = Input | Modification | Multiplication | Projection
 
 
 def sort_key(feature: Feature) -> SortKey:
-    """Key of the canonical order of features: fewer operations come first."""
+    """Key of the canonical order of features: fewer operations come first.
+
+    Sort with ``sorted(features, key=sort_key)``; features themselves have no ``<``.
+    """
+    check_features(feature)
     return feature._key
 
 
@@ -155,9 +173,13 @@ def multiply(*factors: Feature) -> Multiplication:
 
 def power(base: Feature, exponent: int) -> Feature:
     """Multiply a feature with itself, `exponent` factors in all."""
-    if exponent < 1:
-        raise FeatureError(f"an exponent must be a whole number from 1 on, got {exponent}. Use inverse for 1/x.")
-    _check_size(exponent * base._leaves, base._nesting)
+    check_features(base)
+    if not isinstance(exponent, Integral) or isinstance(exponent, bool) or exponent < 1:
+        raise FeatureError(
+            f"an exponent must be a whole number from 1 on, got {exponent!r}. "
+            "Use a transform for others: inverse for 1/x, sqrt_abs for a root."
+        )
+    check_size(int(exponent) * base._leaves, base._nesting)
     return base if exponent == 1 else Multiplication((base,) * exponent)
 
 
@@ -182,59 +204,24 @@ def _factors_of(feature: Feature) -> tuple[Feature, ...]:
 
 
 def _merged(operands: tuple[Feature, ...], weights: tuple[float, ...]) -> tuple[tuple[Feature, ...], tuple[float, ...]]:
-    _check_features(operands)
+    check_features(*operands)
     if len(operands) != len(weights):
         raise FeatureError(f"a projection of {len(operands)} features needs as many weights, got {len(weights)}.")
     parts: dict[Feature, list[float]] = {}
     for operand, weight in zip(operands, weights, strict=True):
         parts.setdefault(operand, []).append(weight)
-    total = {operand: _exact_sum(terms) for operand, terms in parts.items()}
+    total = {operand: exact_sum(terms) for operand, terms in parts.items()}
     kept = sorted((operand for operand in total if total[operand]), key=sort_key)
     if len(kept) < 2:
         raise FeatureError(
             "a projection needs two different features or more with weights other than zero, "
-            f"got {len(kept)}. Use modify(transform, feature) for a transform of one feature."
+            f"got {len(kept)}. For one feature use modify(transform, feature), as text sin(x)."
         )
     return tuple(kept), tuple(total[operand] for operand in kept)
 
 
-def _exact_sum(weights: list[float]) -> float:
-    """Add up without rounding on the way, so that the order does not matter."""
-    try:
-        return fsum(weights)
-    except OverflowError:
-        raise FeatureError(f"the weights of a feature must have a finite sum, got {weights}.") from None
-
-
-def _finite(values: Iterable[float], what: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(value) + 0.0 for value in values)  # + 0.0 makes -0.0 the same as 0.0
-    except (TypeError, ValueError, OverflowError) as error:
-        raise FeatureError(f"the {what} of a feature must be numbers, got {values!r}.") from error
-    if not all(map(isfinite, numbers)):
-        raise FeatureError(f"the {what} of a feature must be finite, got {numbers}.")
-    return numbers
-
-
-def _checked_parameters(transform: Transform, parameters: Iterable[float]) -> tuple[float, ...]:
-    if not isinstance(transform, Transform):
-        raise FeatureError(f"expected a Transform, got {transform!r}. Use get_transform(name) for a known one.")
-    numbers = _finite(parameters, "cut points")
-    allowed = 0 if transform.quantile is None else 1
-    if len(numbers) > allowed:
-        raise FeatureError(f"transform {transform.name} takes {allowed} cut points, got {len(numbers)}: {numbers}.")
-    return numbers
-
-
-def _check_features(values: tuple[Feature, ...]) -> None:
+def check_features(*values: Feature) -> None:
+    """Refuse anything that is no feature."""
     for value in values:
         if not isinstance(value, _Node):
-            raise FeatureError(f"expected a feature, got {value!r}. Use Input(name) for a column of the data.")
-
-
-def _check_size(leaves: int, nesting: int) -> None:
-    if leaves > MAX_LEAVES or nesting > MAX_NESTING:
-        raise FeatureError(
-            f"a feature may hold at most {MAX_LEAVES} inputs, nested at most {MAX_NESTING} deep; "
-            f"this one would hold {leaves}, {nesting} deep. Use a smaller one."
-        )
+            raise not_a_feature(value)

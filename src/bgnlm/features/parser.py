@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bgnlm.errors import FeatureError
-from bgnlm.features.nodes import MAX_NESTING, Feature, Input, modify, multiply, power, project
+from bgnlm.features.checks import MAX_NESTING
+from bgnlm.features.nodes import Feature, Input, modify, multiply, power, project
 from bgnlm.features.presets import resolve_transforms
 from bgnlm.features.tokens import Token, error_at, tokenize
 from bgnlm.features.transform import Transform, registered_transforms, unknown_transform
@@ -75,7 +76,10 @@ class _Parser:
         start = self.token
         feature = self.sum().plain
         if feature is None:
-            message = "a feature is no sum and has no weight or sign. Put it into a transform: sigmoid(x + y)."
+            message = (
+                "a feature is no sum and has no weight or sign, which are for the model to find. "
+                "Write x for 2*x, and put a sum into a transform: sigmoid(x + y)."
+            )
             raise self.error(start, message)
         return feature
 
@@ -111,7 +115,8 @@ class _Parser:
         if self.accept("**", "^"):
             exponent = self.take()
             if exponent.kind != "number" or not exponent.text.isdecimal() or len(exponent.text) > 9:
-                raise self.error(exponent, f"expected a whole number from 1 on as exponent, got {exponent}.")
+                message = f"expected a whole number from 1 on as exponent, got {exponent}."
+                raise self.error(exponent, f"{message} Write inverse(x) for x**-1, sqrt_abs(x) for a root.")
             base = self.build(exponent, power, base, int(exponent.text))
         return base
 
@@ -139,6 +144,8 @@ class _Parser:
             raise self.error(name, f"{transform.name} needs a feature to work on, got only numbers.")
         if total.plain is not None:
             return self.build(name, modify, transform, total.plain, cut_points)
+        if len(set(total.operands)) == 1:
+            raise self.error(name, _of_one_feature(name.text, total.operands[0]))
         return self.build(name, project, transform, total.operands, total.weights, total.intercept, cut_points)
 
     def cut_points(self) -> list[float]:
@@ -193,3 +200,11 @@ class _Parser:
 
     def error(self, place: Token, message: str) -> FeatureError:
         return error_at(self.text, place.position, message)
+
+
+def _of_one_feature(transform: str, feature: Feature) -> str:
+    return (
+        f"a sum inside {transform} needs two different features, such as {transform}(1 + 2*x - y). "
+        f"Of a single one write {transform}({feature}), without weight, sign or constant; where its scale or shift "
+        "matters, put it into a transform of your own: parse(text, [Transform('mine', lambda x: ...)])."
+    )

@@ -4,6 +4,7 @@ from math import prod
 from typing import Any
 
 from bgnlm.errors import FeatureError, MissingExtraError
+from bgnlm.features.checks import not_a_feature
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
 
 
@@ -36,6 +37,8 @@ def _build(sp: Any, feature: Feature) -> Any:
         case Projection(operands=operands, weights=weights, intercept=intercept):
             terms = (_number(sp, w) * _build(sp, operand) for operand, w in zip(operands, weights, strict=True))
             return _apply(sp, feature, sum(terms, start=_number(sp, intercept)))
+        case _:
+            raise not_a_feature(feature)
 
 
 def _apply(sp: Any, feature: Modification | Projection, argument: Any) -> Any:

@@ -1,5 +1,7 @@
 """Features as text that `parse` reads back, such as x**2*sin(z) or sigmoid(0.5 + 2.0*x - y)."""
 
+from bgnlm._validation import check_count
+from bgnlm.features.checks import not_a_feature
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
 
 _ESCAPES = {"\\": "\\\\", "`": "\\`", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -10,6 +12,8 @@ def render(feature: Feature, digits: int | None = None) -> str:
 
     With `digits`, numbers are rounded to so many significant digits, for reading only.
     """
+    if digits is not None:
+        digits = check_count(digits, "digits", low=1)
     match feature:
         case Input(name=name):
             return name if name.isidentifier() else _quoted(name)
@@ -19,6 +23,8 @@ def render(feature: Feature, digits: int | None = None) -> str:
             return _product(feature, digits)
         case Projection(transform=transform, parameters=parameters):
             return _call(transform.name, _weighted_sum(feature, digits), parameters, digits)
+        case _:
+            raise not_a_feature(feature)
 
 
 def _call(name: str, argument: str, parameters: tuple[float, ...], digits: int | None) -> str:

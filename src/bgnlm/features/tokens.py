@@ -56,8 +56,13 @@ def _next_token(text: str, position: int) -> tuple[Token, int]:
     for symbol in _SYMBOLS:
         if text.startswith(symbol, position):
             return Token("symbol", symbol, position), position + len(symbol)
-    message = f"unexpected character {text[position]!r}. Put such a name between backticks: `a name`."
-    raise error_at(text, position, message)
+    raise error_at(text, position, _advice(text[position]))
+
+
+def _advice(character: str) -> str:
+    if character == "/":
+        return "there is no division. For x/y write x*inverse(y), for x/2 inside a transform 0.5*x."
+    return f"unexpected character {character!r}. Put such a name between backticks: `a name`."
 
 
 def _identifier_end(text: str, position: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 from bgnlm._typing import AnyArray
@@ -21,6 +22,7 @@ class Transform:
         A Python identifier; it stands for the transform in printed features.
     function
         Works on a whole float array at once. A threshold transform takes its cut point as second argument.
+        Where the argument is missing (NaN) the feature is missing too, whatever the function returns.
     derivative
         Its derivative almost everywhere, with the same arguments; None if there is none of use.
     latex
@@ -57,9 +59,9 @@ class Transform:
                 f"the function of transform {self.name} must be callable, got {self.function!r}. "
                 f"Write for example Transform({self.name!r}, lambda x: x**3)."
             )
-        if self.quantile is not None and not 0 <= self.quantile <= 1:
+        if self.quantile is not None and not (_is_number(self.quantile) and 0 <= self.quantile <= 1):
             raise FeatureError(
-                f"the quantile of transform {self.name} must lie between 0 and 1, got {self.quantile!r}. "
+                f"the quantile of transform {self.name} must be a number between 0 and 1, got {self.quantile!r}. "
                 "Use 0.5 for the median."
             )
 
@@ -92,6 +94,10 @@ class Transform:
 
     def __deepcopy__(self, memo: object) -> "Transform":
         return self
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 _library: dict[str, Transform] = {}
@@ -135,6 +141,8 @@ def registered_transforms() -> tuple[Transform, ...]:
 
 def get_transform(name: str) -> Transform:
     """Find a registered transform by its name."""
+    if not isinstance(name, str):
+        raise FeatureError(f"a transform is found by its name, got {name!r}. Write for example get_transform('sin').")
     if name in _registered:
         return _registered[name]
     raise FeatureError(unknown_transform(name, _registered))
