@@ -146,7 +146,7 @@ class GaussianScore:
 
     def _variance(self) -> float:
         """The variance in the likelihood of the null model: known, or the restricted maximum likelihood."""
-        return self.known_variance or math.exp(self.log_total) / self.n_obs 
+        return self.known_variance or math.exp(self.log_total) / self.n_obs
 
     def _log_likelihood_null(self) -> float:
         variance = self._variance()
