@@ -1,6 +1,7 @@
 """Shared fixtures; compiles the kernels once, before any worker starts."""
 
 import csv
+import gzip
 import hashlib
 import os
 from pathlib import Path
@@ -33,13 +34,15 @@ def pytest_configure(config):
     y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 7.0])
     X = np.column_stack([np.arange(6.0), np.arange(6.0) ** 2, np.arange(6.0)])
     bgnlm.enumerate_models(y, X, noise_floor=0.1).predict(X)
+    bgnlm.enumerate_models(y > 3, X, family="binomial")
+    bgnlm.enumerate_models(y > 3, X, family="binomial", coefficient_prior="g")
 
 
 def _read_data(name):
     folder = os.environ.get("BGNLM_DATA")
     if not folder or not (path := Path(folder) / name).is_file():
         pytest.skip(f"needs {name}: set BGNLM_DATA to the folder that holds it")
-    with path.open(newline="") as file:
+    with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -61,6 +64,26 @@ def exoplanets():
     """Columns by name."""
     rows = _read_data("exoplanets.csv")
     return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+@pytest.fixture(scope="session")
+def breast_cancer():
+    """Columns by name."""
+    rows = _read_data("breast_cancer.csv")
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0] if name != "split"}
+
+
+@pytest.fixture(scope="session")
+def asteroids():
+    """Training and test part: (X, y, X_test, y_test)."""
+    rows = _read_data("asteroids.csv.gz")
+    names = [name for name in rows[0] if name not in ("split", "neo")]
+    parts = []
+    for split in ("train", "test"):
+        chosen = [row for row in rows if row["split"] == split]
+        parts.append(np.array([[float(row[name]) for name in names] for row in chosen]))
+        parts.append(np.array([float(row["neo"]) for row in chosen]))
+    return tuple(parts)
 
 
 @pytest.fixture(scope="session")

@@ -79,3 +79,55 @@ def test_constants_of_bic_and_aic(bas, abalone400):
             columns = [int(j) - 1 for j in row["model_columns"].split()]
             ours = bgnlm.log_marginal(y, X[:, columns], coefficient_prior=PRIORS[prior])
             assert ours - constant == pytest.approx(float(row["value"]), abs=1e-8)
+
+
+GLM_PRIORS = {
+    "g_n": "g",
+    "CCH_1_2_0": "cch",
+    "hyper_g_n": "hyper-g/n",
+    "robust": "robust",
+    "intrinsic": "intrinsic",
+    "beta_prime": "beta-prime",
+    "EB_local": "eb-local",
+    "bic": "bic",
+    "aic": "aic",
+    "TG": "tg",
+    "Jeffreys": "cch",
+}
+# Quadrature of BAS: 1e-4 for hyper-g/n, off by 0.02 for intrinsic with four columns or more.
+GLM_TOLERANCE = {"hyper_g_n": (1e-4, 1e-5), "intrinsic": (0.024, 3.5e-4)}
+
+
+@pytest.fixture(scope="module")
+def breast_cancer569(breast_cancer):
+    columns = "texture_mean smoothness_mean symmetry_mean fractal_dimension_mean texture_se smoothness_se symmetry_se"
+    return np.column_stack([breast_cancer[name] for name in columns.split()]), breast_cancer["malignant"]
+
+
+def _local(name):
+    parameters = {"a": 0.0, "b": 2.0} if name == "Jeffreys" else {}
+    return bgnlm.CoefficientPrior(GLM_PRIORS[name], information="local", **parameters)
+
+
+@pytest.mark.parametrize("name", GLM_PRIORS)
+def test_logistic_marginal_likelihoods(bas, breast_cancer569, name):
+    X, y = breast_cancer569
+    rows = [row for row in bas if row["kind"] == "glm" and row["prior"] == name and row["row"] == "model"]
+    gaps = []
+    for row in rows:
+        columns = [int(j) - 1 for j in row["model_columns"].split()]
+        value = bgnlm.log_marginal(y, X[:, columns], family="binomial", coefficient_prior=_local(name))
+        gaps.append(value - float(row["value"]))
+    assert len(gaps) == 16
+    # BIC and AIC of BAS do not count the intercept; all else agrees with its constants.
+    constant = {"bic": -0.5 * np.log(569), "aic": -1.0}.get(name, 0.0)
+    assert np.abs(np.array(gaps) - constant).max() < GLM_TOLERANCE.get(name, (2e-6,))[0]
+
+
+@pytest.mark.parametrize("name", GLM_PRIORS)
+def test_logistic_inclusion_probabilities(bas, breast_cancer569, name):
+    X, y = breast_cancer569
+    (row,) = [row for row in bas if row["kind"] == "glm" and row["prior"] == name and row["row"] == "PIP"]
+    theirs = np.array([float(value) for value in row["value"].split()])
+    ours = bgnlm.enumerate_models(y, X, family="binomial", coefficient_prior=_local(name)).inclusion_probabilities
+    assert np.abs(ours - theirs).max() < GLM_TOLERANCE.get(name, (0, 1e-6))[1]

@@ -6,6 +6,7 @@ import pytest
 import bgnlm
 from bgnlm.errors import DataError, ModelStatusWarning, SettingError
 from bgnlm.likelihood.coefficient_priors import PARAMETERS
+from bgnlm.likelihood.status import ModelStatus
 from tests import naive
 
 
@@ -183,3 +184,22 @@ def test_abalone_linear_models_reproduce_the_table_of_the_paper(abalone):
     assert f"{np.sqrt(np.mean(error**2)):.4f}" == "2.0758"
     assert f"{np.abs(error).mean():.4f}" == "1.5381"
     assert f"{np.corrcoef(result.predict(X_test), y_test)[0, 1]:.4f}" == "0.7522"
+
+
+def test_asteroid_linear_models_reproduce_the_table_of_the_paper(asteroids):
+    """The BGLM row, 0.9999 | 0.0001 | 0.0002: 512 models, minus half the deviance and half a nat for each input."""
+    X, y, X_test, y_test = asteroids
+    result = bgnlm.enumerate_models(y, X, family="binomial", coefficient_prior="script", penalty=0.5)
+    assert len(result) == 512
+    near = result.predict(X_test) >= 0.5
+    assert int(np.sum(~near & (y_test == 1))) == 2
+    assert int(np.sum(near & (y_test == 0))) == 1
+    # 436 of the 512 models separate the training classes.
+    separated = bgnlm.enumerate_models(y, X, family="binomial", coefficient_prior="bic")
+    assert int(np.sum(separated.status == ModelStatus.SEPARATED)) == 436
+    # The default prior is finite for all of them.
+    default = bgnlm.enumerate_models(y, X, family="binomial")
+    assert (default.status == ModelStatus.OK).all()
+    assert np.isfinite(default.log_marginal).all()
+    near = default.predict(X_test) >= 0.5
+    assert int(np.sum(near != (y_test == 1))) <= 10

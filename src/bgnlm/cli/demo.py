@@ -19,8 +19,7 @@ from bgnlm.features import (
     resolve_transforms,
 )
 from bgnlm.likelihood.marginal import check_likelihood
-from bgnlm.likelihood.tabulate import TabulatedScore
-from bgnlm.search.exhaustive import EnumeratedModels, enumerate_columns
+from bgnlm.search.exhaustive import EnumeratedModels, enumerate_population
 from bgnlm.search.prior import ModelPrior
 
 RESPONSE = "semi_major_axis"
@@ -42,10 +41,9 @@ def run_demo() -> str:
     features = all_features([Input(name) for name in inputs], resolve_transforms(TRANSFORMS), MAX_OPERATIONS)
     usable = [feature for feature in features if reject_reason(evaluator.column(feature)) is None]
     chosen, n_functions = best_alone(usable, evaluator.matrix(usable), likelihood.y, POPULATION_SIZE)
-    statistics = likelihood.statistics(evaluator.matrix(chosen))
-    score = TabulatedScore(likelihood.score(statistics))
-    costs = ModelPrior(penalty="bic").costs(chosen, statistics.n_obs)
-    models = enumerate_columns(statistics, score, costs, tuple(map(render, chosen)), len(chosen))
+    costs = ModelPrior(penalty="bic").costs(chosen, len(table))
+    population = likelihood.population(evaluator.matrix(chosen))
+    models = enumerate_population(population, costs, tuple(map(render, chosen)), len(chosen))
     header = [
         f"{len(table)} bodies of the solar system; response: {RESPONSE} (AU)",
         f"inputs: {', '.join(inputs)}",

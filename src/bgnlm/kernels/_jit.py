@@ -1,4 +1,4 @@
-"""The one decorator that compiles kernels."""
+"""The decorators that compile kernels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +7,22 @@ import numba
 
 # "numpy": a division by zero gives inf instead of raising, as in the interpreted twin under np.errstate.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Sums may be added up in another order, several terms at a time; infinities and NaN keep their meaning.
+_REORDERING: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first call; keep the result on disk where a folder for it is writable."""
+    return _compile(function, _OPTIONS)
+
+
+def reordering_jit(function: Callable[..., Any]) -> Any:
+    """As `jit`, for long sums whose order does not matter."""
+    return _compile(function, _OPTIONS | _REORDERING)
+
+
+def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba found no writable place for its cache
-        return numba.njit(**_OPTIONS)(function)
+        return numba.njit(**options)(function)

@@ -52,7 +52,7 @@ class CoefficientPrior:
     ----------
     name
         `"robust"`, `"hyper-g"` (a), `"hyper-g/n"` (a), `"zellner-siow"`, `"intrinsic"`, `"beta-prime"`,
-        `"cch"` (a, b, s) and `"tg"` (a, s): mixtures of g-priors; `"g"` (g, by default the number of
+        `"cch"` (a, b, s; a = 0 is improper) and `"tg"` (a, s): mixtures of g-priors; `"g"` (g, by default the number of
         observations) and `"eb-local"` (the g that fits best): a single g; `"jeffreys"`: the paper's prior,
         |Fisher information|^(1/2); `"bic"`, `"aic"`; `"known-variance"` (variance): the paper's prior with
         the noise variance given; `"gaussian"` (variance): independent normal coefficients of standardised
@@ -85,7 +85,8 @@ def resolve_prior(prior: str | CoefficientPrior, *, family: str = "gaussian") ->
     if isinstance(prior, CoefficientPrior):
         return prior
     if prior == "auto":
-        return CoefficientPrior("robust" if family == "gaussian" else "hyper-g/n")
+        # With a = 3 and a flat intercept the integral over g has no end where the classes separate.
+        return CoefficientPrior("robust") if family == "gaussian" else CoefficientPrior("hyper-g/n", a=4.0)
     if not isinstance(prior, str) or prior not in PARAMETERS:
         raise SettingError(
             f"coefficient_prior must be 'auto', one of {', '.join(map(repr, PARAMETERS))}, or a CoefficientPrior; "
@@ -136,6 +137,9 @@ def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | N
     complete = dict(known)
     for parameter, value in given.items():
         if value is None and known[parameter] is None:
+            continue
+        if (name, parameter, value) == ("cch", "a", 0):  # the improper limit, left unnormalised
+            complete[parameter] = 0.0
             continue
         low = _SMALLEST.get((name, parameter))
         limit = {"above": 0.0} if low is None else {"low": low}

@@ -35,12 +35,12 @@ class MixingDensity:
     """
 
     at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    left_rate: float
+    left_rate: float  # 0 for an improper density, which stays as it is
     right_rate: float
 
     def coarse_grid(self) -> FloatArray:
         """Return nodes that reach to where nothing is left of any integrand."""
-        low = _LOWEST_PEAK - 1.1 * _NEGLIGIBLE / self.left_rate
+        low = _LOWEST_PEAK - 1.1 * _NEGLIGIBLE / (self.left_rate or 0.5)  # u^(k/2) with k >= 1 does the rest
         high = _HIGHEST_PEAK + 1.1 * _NEGLIGIBLE / self.right_rate
         return np.arange(low, high + _COARSE_STEP, _COARSE_STEP)[None, :]
 
@@ -81,7 +81,9 @@ def log_mixture(density: MixingDensity, size: int, log_likelihood: LogLikelihood
 
 
 def log_normaliser(density: MixingDensity) -> float:
-    """Log of the integral of the density."""
+    """Log of the integral of the density; 0 if it has none."""
+    if density.left_rate == 0.0:
+        return 0.0
     return float(_log_integral(density, 0, lambda log_u: np.zeros_like(log_u))[0][0])
 
 

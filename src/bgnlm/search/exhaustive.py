@@ -4,21 +4,22 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgnlm._typing import AnyArray, BoolArray, FloatArray, IntArray
-from bgnlm._validation import check_count, check_design, check_number, column_names, numeric_array
+from bgnlm._validation import check_count, check_design, check_number, check_offset, column_names, numeric_array
 from bgnlm.errors import DataError, ModelStatusWarning
-from bgnlm.kernels import gram as kernels
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.likelihood.gaussian_fit import GaussianPopulation
+from bgnlm.likelihood.glm_fit import GlmPopulation
 from bgnlm.likelihood.gram import GramStatistics
-from bgnlm.likelihood.marginal import ModelFit, check_likelihood, fit_columns
+from bgnlm.likelihood.marginal import check_likelihood
+from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.refine import refine
 from bgnlm.likelihood.status import ModelStatus, advice
 from bgnlm.likelihood.subsets import SubsetScores, score_all_subsets, status_of
-from bgnlm.likelihood.tabulate import TabulatedScore
 from bgnlm.search.prior import resolve_penalty
 
 MAX_COLUMNS = 24
@@ -53,9 +54,7 @@ class EnumeratedModels:
     log_model_prior: FloatArray
     masks: IntArray
     status: AnyArray
-    residuals: FloatArray
-    statistics: GramStatistics
-    score: TabulatedScore
+    population: GaussianPopulation | GlmPopulation
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -83,7 +82,7 @@ class EnumeratedModels:
 
     def fit(self, model: int) -> ModelFit:
         """Return coefficients, covariance factor and dispersion of the model at place `model`."""
-        return fit_columns(self.statistics, self.score.exact, list(self.columns_of(model)))
+        return self.population.fit(list(self.columns_of(model)))
 
     @cached_property
     def coefficients(self) -> FloatArray:
@@ -91,19 +90,10 @@ class EnumeratedModels:
 
         The least probable models that together have less than 1e-9 of the probability are left out.
         """
-        statistics = self.statistics
-        n_models = 1 + int(np.searchsorted(self.model_probabilities.cumsum(), 1.0 - _NEGLIGIBLE_MASS))
-        masks = self.masks[:n_models]
-        sizes = np.array([int(mask).bit_count() for mask in masks.tolist()])
-        weights = self.model_probabilities[:n_models] * self.score.shrinkage(sizes, self.residuals[:n_models])
-        slopes = np.zeros(len(self.names))
-        rows = statistics.with_ridge(self.score.exact.ridge)[1]
-        kernels.average_slopes(rows, statistics.noise, masks, weights, slopes)
-        slopes *= statistics.response_norm / np.where(statistics.norms > 0, statistics.norms, 1.0)
-        return np.append(statistics.response_mean - statistics.means @ slopes, slopes)
+        return self.population.average_coefficients(*self._relevant())
 
-    def predict(self, X: Any) -> FloatArray:
-        """Average of the models' predictions for new rows (without an offset).
+    def predict(self, X: Any, offset: Any = None) -> FloatArray:
+        """Average of the models' means for new rows; as with `coefficients`, the least probable are left out.
 
         Columns of a data frame are found by their names if the models have them, whatever their order.
         """
@@ -113,7 +103,12 @@ class EnumeratedModels:
         design = check_design(X)
         if design.shape[1] != len(self.names):
             raise DataError(f"X must have the {len(self.names)} columns of the models; got {design.shape[1]}.")
-        return np.asarray(self.coefficients[0] + design @ self.coefficients[1:])
+        return self.population.average_mean(*self._relevant(), design, check_offset(offset, len(design)))
+
+    def _relevant(self) -> tuple[IntArray, FloatArray]:
+        """Masks and probabilities of the models that together have nearly all the probability."""
+        n_models = 1 + int(np.searchsorted(self.model_probabilities.cumsum(), 1.0 - _NEGLIGIBLE_MASS))
+        return self.masks[:n_models], self.model_probabilities[:n_models]
 
     def __repr__(self) -> str:
         return f"<EnumeratedModels: {len(self):,} models over {len(self.names)} columns>"
@@ -180,51 +175,87 @@ def enumerate_models(
             f"enumerate_models lists all 2^p models and takes at most {MAX_COLUMNS} columns; got {n_columns}. "
             "Pass the columns that matter."
         )
-    statistics = likelihood.statistics(design)
-    costs = resolve_penalty(penalty, statistics.n_obs) * _check_complexity(complexity, n_columns)
+    costs = resolve_penalty(penalty, float(likelihood.weights.sum())) * _check_complexity(complexity, n_columns)
     most = n_columns if max_model_size is None else min(check_count(max_model_size, "max_model_size"), n_columns)
-    score = TabulatedScore(likelihood.score(statistics))
-    return enumerate_columns(statistics, score, costs, column_names(X, n_columns, names), most)
+    return enumerate_population(likelihood.population(design), costs, column_names(X, n_columns, names), most)
 
 
-def enumerate_columns(
-    statistics: GramStatistics, score: TabulatedScore, costs: FloatArray, names: tuple[str, ...], max_model_size: int
+def enumerate_population(
+    population: GaussianPopulation | GlmPopulation, costs: FloatArray, names: tuple[str, ...], max_model_size: int
 ) -> EnumeratedModels:
-    """Score all models over the columns of `statistics`; `costs` are the nats of prior that each column costs."""
-    ordered = statistics.in_pivot_order()
-    log_prior = np.zeros(1)
-    for cost in costs[ordered.order]:  # bit by bit, in the order of the masks
-        log_prior = np.concatenate([log_prior, log_prior - cost])
-    result = score_all_subsets(ordered, score, max_model_size)
-    result = refine(ordered, score, result, log_prior)
-    status = status_of(ordered, result)
-    log_joint = result.scores + log_prior
-    _warn(names, statistics, status, result, log_joint, log_prior)
+    """Score all models of a population of columns; `costs` are the nats of prior that each column costs."""
+    if isinstance(population, GaussianPopulation):
+        found = _score_gaussian(population, costs, names, max_model_size)
+    else:
+        found = _score_glm(population, costs, max_model_size)
+    log_joint = found.log_marginal + found.log_prior
     weights = np.exp(log_joint - log_joint.max())
     weights /= weights.sum()
     order = np.argsort(-log_joint, kind="stable")
-    if max_model_size < statistics.n_columns:
-        order = order[result.sizes[order] <= max_model_size]
     return EnumeratedModels(
         names=names,
-        inclusion_probabilities=_inclusion(weights, ordered.order),
+        inclusion_probabilities=_inclusion(weights, found.masks, len(names)),
         model_probabilities=weights[order],
-        log_marginal=score.exact.log_null + result.scores[order],
-        log_model_prior=log_prior[order],
-        masks=_in_given_order(order, ordered.order),
-        status=status[order],
-        residuals=result.residuals[order],
-        statistics=statistics,
-        score=score,
+        log_marginal=found.log_marginal[order],
+        log_model_prior=found.log_prior[order],
+        masks=found.masks[order],
+        status=found.status[order],
+        population=population,
     )
 
 
-def _inclusion(weights: FloatArray, order: IntArray) -> FloatArray:
-    """Sum of the weights of the models that have each bit, by column."""
-    probabilities = np.empty(len(order))
-    for bit, column in enumerate(order):
-        probabilities[column] = min(weights.reshape(-1, 2, 2**bit)[:, 1].sum(), 1.0)
-    return probabilities
+class _Scored(NamedTuple):
+    """Models in any order."""
+
+    masks: IntArray
+    log_marginal: FloatArray
+    log_prior: FloatArray
+    status: AnyArray
+
+
+def _score_gaussian(
+    population: GaussianPopulation, costs: FloatArray, names: tuple[str, ...], max_model_size: int
+) -> _Scored:
+    """Score all models from the Gram matrix, uncertain ones again from the data."""
+    statistics, score = population.statistics, population.score
+    ordered = statistics.in_pivot_order()
+    log_prior = _log_prior(costs[ordered.order])
+    result = refine(ordered, score, score_all_subsets(ordered, score, max_model_size), log_prior)
+    status = status_of(ordered, result)
+    _warn(names, statistics, status, result, result.scores + log_prior, log_prior)
+    masks = _in_given_order(np.arange(len(log_prior)), ordered.order)
+    log_marginal = score.exact.log_null + result.scores
+    if max_model_size < len(names):
+        small = result.sizes <= max_model_size
+        masks, log_marginal, log_prior, status = masks[small], log_marginal[small], log_prior[small], status[small]
+    return _Scored(masks, log_marginal, log_prior, status)
+
+
+def _score_glm(population: GlmPopulation, costs: FloatArray, max_model_size: int) -> _Scored:
+    """Score all models one after the other, each from its neighbour: a walk that changes one column at a time."""
+    steps = np.arange(2 ** len(costs))
+    masks = steps ^ (steps >> 1)
+    log_prior = _log_prior(costs)[masks]
+    if max_model_size < len(costs):
+        small = np.array([mask.bit_count() <= max_model_size for mask in masks.tolist()])
+        masks, log_prior = masks[small], log_prior[small]
+    log_marginal, status = population.score.log_marginals(masks)
+    if population.score.statistics.constant_response:
+        _warn_constant()
+    return _Scored(masks, log_marginal, log_prior, status)
+
+
+def _log_prior(costs: FloatArray) -> FloatArray:
+    """Log prior of all models in the order of their masks, bit by bit."""
+    log_prior = np.zeros(1)
+    for cost in costs:
+        log_prior = np.concatenate([log_prior, log_prior - cost])
+    return log_prior
+
+
+def _inclusion(weights: FloatArray, masks: IntArray, n_columns: int) -> FloatArray:
+    """Sum of the weights of the models that have each bit."""
+    return np.array([min(float(weights @ ((masks >> j) & 1)), 1.0) for j in range(n_columns)])
 
 
 def _in_given_order(models: IntArray, order: IntArray) -> IntArray:
@@ -246,7 +277,7 @@ def _warn(
     """Say once what concerns the answer as a whole."""
     messages = []
     if statistics.constant_response:
-        messages.append(f"All models have the status CONSTANT_RESPONSE: {advice(ModelStatus.CONSTANT_RESPONSE)}.")
+        _warn_constant()
     constant = [name for name, norm in zip(names, statistics.norms, strict=True) if norm == 0.0]
     if constant:
         messages.append(f"Constant columns are in no model: {', '.join(constant)}. Leave them out.")
@@ -255,7 +286,12 @@ def _warn(
     if n_imprecise:
         messages.append(f"Models of status IMPRECISE: {n_imprecise:,}; {advice(ModelStatus.IMPRECISE)}.")
     for message in messages:
-        warnings.warn(message, ModelStatusWarning, stacklevel=4)
+        warnings.warn(message, ModelStatusWarning, stacklevel=5)
+
+
+def _warn_constant() -> None:
+    status = ModelStatus.CONSTANT_RESPONSE
+    warnings.warn(f"All models have the status {status.name}: {advice(status)}.", ModelStatusWarning, stacklevel=5)
 
 
 def _check_complexity(complexity: Any, n_columns: int) -> FloatArray:

@@ -1,0 +1,87 @@
+"""Generalized linear models: time per model on one core: ``python -m benchmarks.glm``.
+
+A warm start is the mode of the model without the last column. All times are after compilation.
+"""
+
+import os
+from collections.abc import Callable
+from time import perf_counter
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
+
+from bgnlm import CoefficientPrior, enumerate_models  # noqa: E402
+from bgnlm.likelihood.families import resolve_family  # noqa: E402
+from bgnlm.likelihood.glm import GlmStatistics, glm_statistics  # noqa: E402
+from bgnlm.likelihood.glm_score import GlmScore  # noqa: E402
+from bgnlm.likelihood.surrogate import quadratic_surrogate  # noqa: E402
+
+SIZES = ((143, 10), (1_536, 60), (20_000, 50))
+
+
+def best_time(action: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of several runs, after one that does not count."""
+    action()
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        action()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def data(family: str, n_rows: int, n_columns: int) -> GlmStatistics:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n_rows, n_columns))
+    eta = X @ (rng.normal(size=n_columns) / np.sqrt(n_columns))
+    if family == "binomial":
+        y = (rng.random(n_rows) < 1 / (1 + np.exp(-eta))).astype(float)
+    else:
+        y = rng.poisson(np.exp(0.5 * eta)).astype(float)
+    return glm_statistics(resolve_family(family, None), y, X, np.ones(n_rows), np.zeros(n_rows))
+
+
+def per_model(statistics: GlmStatistics, prior: str, n_models: int, repeats: int) -> float:
+    """Seconds per model in a walk that leaves out one column after the other and comes back: all starts are warm."""
+    full = (1 << statistics.n_columns) - 1
+    neighbours = [full ^ (1 << (j % statistics.n_columns)) for j in range(n_models // 2)]
+    masks = np.array([mask for neighbour in neighbours for mask in (neighbour, full)], dtype=np.int64)
+    score = GlmScore(CoefficientPrior(prior), statistics)
+    return best_time(lambda: score.log_marginals(masks), repeats) / len(masks)
+
+
+def main() -> None:
+    for family in ("binomial", "poisson"):
+        print(f"{family}: one model, warm start")
+        for n_rows, n_columns in SIZES:
+            statistics = data(family, n_rows, n_columns)
+            n_models = {143: 400, 1_536: 40, 20_000: 16}[n_rows]
+            fixed = per_model(statistics, "g", n_models, 5)
+            mixed = per_model(statistics, "hyper-g/n", n_models, 3)
+            print(
+                f"  n = {n_rows:>6,}, k = {n_columns}: fixed g {1e6 * fixed:9.1f} us   "
+                f"g integrated {1e6 * mixed:9.1f} us   ratio {mixed / fixed:.1f}"
+            )
+    enumeration()
+
+
+def enumeration() -> None:
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = np.random.default_rng(1).permutation(len(y))[:143]
+    X, y = X[rows, :14], 1.0 - y[rows]
+    print("breast cancer (143 of its rows), 14 columns, 16,384 models")
+    for prior in ("g", "auto"):
+        seconds = best_time(lambda: enumerate_models(y, X, family="binomial", coefficient_prior=prior), 3)  # noqa: B023
+        print(f"  exact, prior {prior!r}: {seconds:.2f} s")
+    statistics = glm_statistics(resolve_family("binomial", None), y, X, np.ones(143), np.zeros(143))
+    columns = np.array([0, 1, 7], dtype=np.int64)
+    seconds = best_time(lambda: quadratic_surrogate(statistics, columns, 143.0).scores(), 5)
+    print(f"  surrogate: {seconds:.4f} s, {1e6 * seconds / 2**14:.2f} us a model")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,609 @@
+"""Posterior modes of generalized linear models by Newton's method, on rows of a contiguous design.
+
+A model is a list of rows of `design` (one row per column of the data, W_0-centred and scaled to unit W_0-norm) and an
+intercept, which comes first among the coefficients. Its prior is normal with a given precision of the slopes.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bgnlm.kernels._jit import jit, reordering_jit
+from bgnlm.kernels.families import GAMMA, dispersion_terms, linear_predictor, log_constants, row_terms
+from bgnlm.kernels.gram import columns_of
+
+_BLOCK = 512
+_USE_BLAS_FROM = 16
+_MAX_STEPS = 60
+_MAX_HALVINGS = 30
+# Newton decrements at which the mode is known well enough: for one g, and at the nodes of an integral over g. The log
+# posterior is then known to its square (half of it is added on), the determinant to less than its root.
+_DECREMENT = 1e-12
+_DECREMENT_AT_NODES = 1e-5
+_MAX_NODES = 80
+_HIGHEST_X = 25.0  # g is zero to all purposes
+# A step of one width of the integrand gives seven nodes within 8 nats of the highest, and an error of e^(-2 pi^2); beyond
+# a step of 0.8 the distance to where the integrand grows, pi / 2 off the real line, makes a larger one.
+_MATTERS = 8.0
+_FEWEST_NODES = 6
+_WIDEST_STEP = 0.8
+_NEGLIGIBLE = 12.0  # nats below the highest node
+
+
+class GlmData(NamedTuple):
+    """What all models share."""
+
+    family: int
+    y: Any
+    weights: Any
+    offset: Any
+    design: Any  # (columns, rows)
+    null_information: Any  # (columns, columns): inner products of the design in the metric of the null model
+
+
+class Workspace(NamedTuple):
+    """Arrays to write to, so that a fit allocates nothing."""
+
+    eta: Any
+    score: Any
+    information: Any
+    matrix: Any  # (size + 1, size + 1)
+    factor: Any  # (size + 1, size + 1)
+    gradient: Any
+    step: Any
+    trial: Any
+    block: Any
+
+
+@jit
+def workspace(n_rows, max_size):
+    """Arrays for models of up to `max_size` columns."""
+    p = max_size + 1
+    return Workspace(
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty((p, p)),
+        np.empty((p, p)),
+        np.empty(p),
+        np.empty(p),
+        np.empty(p),
+        np.empty((p, _BLOCK)),
+    )
+
+
+class Mode(NamedTuple):
+    """A fitted model."""
+
+    log_likelihood: float  # without constants
+    penalty: float  # half the quadratic form of the prior
+    log_determinant: float  # of information plus prior precision, dispersion included
+    log_curvature: float  # the dispersion's part of it
+    dispersion: float
+    steps: int
+    converged: bool
+
+
+@reordering_jit
+def dot(a, b, low, high):
+    """Inner product of two stretches."""
+    total = 0.0
+    for i in range(low, high):
+        total += a[i] * b[i]
+    return total
+
+
+@reordering_jit
+def _multiply_out(block, size, length, matrix):
+    """Add the inner products of the first rows of `block` to the lower triangle of `matrix`, one place down."""
+    for a in range(size):
+        for b in range(a + 1):
+            total = 0.0
+            for i in range(length):
+                total += block[a, i] * block[b, i]
+            matrix[a + 1, b + 1] += total
+
+
+@jit
+def accumulate_information(design, columns, size, information, matrix, block):
+    """X' W X with the intercept first, in the lower triangle of `matrix`; a block of rows at a time."""
+    n = len(information)
+    for a in range(size + 1):
+        for b in range(a + 1):
+            matrix[a, b] = 0.0
+    for i in range(n):
+        matrix[0, 0] += information[i]
+    for a in range(size):
+        matrix[a + 1, 0] = dot(design[columns[a]], information, 0, n)
+    for low in range(0, n, _BLOCK):
+        length = min(_BLOCK, n - low)
+        for i in range(length):
+            block[size, i] = math.sqrt(information[low + i])
+        for a in range(size):
+            column = design[columns[a]]
+            for i in range(length):
+                block[a, i] = column[low + i] * block[size, i]
+        if size < _USE_BLAS_FROM:
+            _multiply_out(block, size, length, matrix)
+        else:
+            block[:size, length:] = 0.0
+            product = np.dot(block[:size], block[:size].T)
+            for a in range(size):
+                for b in range(a + 1):
+                    matrix[a + 1, b + 1] += product[a, b]
+
+
+@jit
+def cholesky(matrix, size, factor):
+    """Lower triangular factor of the leading block; False if a pivot is not positive."""
+    for a in range(size):
+        for b in range(a + 1):
+            total = matrix[a, b]
+            for c in range(b):
+                total -= factor[a, c] * factor[b, c]
+            if a == b:
+                if not total > 0.0:
+                    return False
+                factor[a, a] = math.sqrt(total)
+            else:
+                factor[a, b] = total / factor[b, b]
+    return True
+
+
+@jit
+def solve(factor, size, right, out):
+    """Solve with the factor of `cholesky`."""
+    for a in range(size):
+        total = right[a]
+        for c in range(a):
+            total -= factor[a, c] * out[c]
+        out[a] = total / factor[a, a]
+    for a in range(size - 1, -1, -1):
+        total = out[a]
+        for c in range(a + 1, size):
+            total -= factor[c, a] * out[c]
+        out[a] = total / factor[a, a]
+
+
+@jit
+def half_quadratic(precision, size, coefficients):
+    """Half the quadratic form of the prior in the slopes."""
+    total = 0.0
+    for a in range(size):
+        for b in range(size):
+            total += precision[a, b] * coefficients[a + 1] * coefficients[b + 1]
+    return 0.5 * total
+
+
+@jit
+def fit_coefficients(data, dispersion, columns, size, precision, enough, coefficients, work):
+    """Newton's method with step halving from `coefficients`, which receive the mode.
+
+    Returns log-likelihood, penalty, number of steps and whether the mode was reached. `work.factor` is left with
+    the Cholesky factor of information plus precision at the mode, `work.information` with the weights of the rows.
+    """
+    p = size + 1
+    linear_predictor(data.design, data.offset, columns, size, coefficients, work.eta)
+    likelihood = row_terms(data.family, dispersion, data.y, data.weights, work.eta, work.score, work.information)
+    penalty = half_quadratic(precision, size, coefficients)
+    for step in range(_MAX_STEPS):
+        accumulate_information(data.design, columns, size, work.information, work.matrix, work.block)
+        work.gradient[0] = work.score.sum()
+        for a in range(size):
+            work.gradient[a + 1] = dot(data.design[columns[a]], work.score, 0, len(work.score))
+            for b in range(size):
+                work.gradient[a + 1] -= precision[a, b] * coefficients[b + 1]
+            for b in range(a + 1):
+                work.matrix[a + 1, b + 1] += precision[a, b]
+        if not cholesky(work.matrix, p, work.factor):
+            return likelihood, penalty, step, False
+        solve(work.factor, p, work.gradient, work.step)
+        decrement = 0.0
+        for a in range(p):
+            decrement += work.gradient[a] * work.step[a]
+        if decrement < enough:
+            return likelihood + 0.5 * decrement, penalty, step, True
+        length = 1.0
+        for _ in range(_MAX_HALVINGS):
+            for a in range(p):
+                work.trial[a] = coefficients[a] + length * work.step[a]
+            linear_predictor(data.design, data.offset, columns, size, work.trial, work.eta)
+            new_likelihood = row_terms(
+                data.family, dispersion, data.y, data.weights, work.eta, work.score, work.information
+            )
+            new_penalty = half_quadratic(precision, size, work.trial)
+            if new_likelihood - new_penalty >= likelihood - penalty - 1e-12 * abs(likelihood):
+                break
+            length *= 0.5
+        else:
+            return likelihood, penalty, step, False
+        likelihood, penalty = new_likelihood, new_penalty
+        for a in range(p):
+            coefficients[a] = work.trial[a]
+    return likelihood, penalty, _MAX_STEPS, False
+
+
+@jit
+def fit_mode(data, dispersion, columns, size, precision, enough, coefficients, work):
+    """Mode of coefficients and, for families that have one, log(dispersion); see `Mode`.
+
+    The determinant is that of the full negative Hessian, dispersion included.
+    """
+    has_dispersion = data.family >= GAMMA
+    steps = 0
+    for _ in range(_MAX_STEPS if has_dispersion else 1):
+        likelihood, penalty, taken, converged = fit_coefficients(
+            data, dispersion, columns, size, precision, enough, coefficients, work
+        )
+        steps += taken + 1
+        if not (converged and has_dispersion):
+            break
+        updated = best_dispersion(data, dispersion, work)
+        change = abs(math.log(updated / dispersion))
+        dispersion = updated
+        if change < 1e-7:
+            break
+    log_determinant = 0.0
+    for a in range(size + 1):
+        log_determinant += 2.0 * math.log(work.factor[a, a])
+    log_curvature = 0.0
+    if has_dispersion:
+        log_curvature = math.log(dispersion_curvature(data, dispersion, columns, size, work))
+    return Mode(likelihood, penalty, log_determinant + log_curvature, log_curvature, dispersion, steps, converged)
+
+
+@jit
+def best_dispersion(data, dispersion, work):
+    """Maximise the likelihood in log(dispersion) at the present linear predictor."""
+    cross = work.score  # not needed any more
+    for _ in range(_MAX_STEPS):
+        first, second = dispersion_terms(data.family, dispersion, data.y, data.weights, work.eta, cross)
+        step = first / second if second > 0.0 else math.copysign(1.0, first)
+        step = min(max(step, -2.0), 2.0)
+        # Beyond these the distribution is as good as a point mass, or as Poisson.
+        dispersion = min(max(dispersion * math.exp(step), 1e-8), 1e10)
+        if abs(step) < 1e-9 or dispersion == 1e10:
+            break
+    return dispersion
+
+
+@jit
+def dispersion_curvature(data, dispersion, columns, size, work):
+    """Negative second derivative in log(dispersion), less what the coefficients take up of it."""
+    cross = work.score
+    _, second = dispersion_terms(data.family, dispersion, data.y, data.weights, work.eta, cross)
+    work.gradient[0] = cross.sum()
+    for a in range(size):
+        work.gradient[a + 1] = dot(data.design[columns[a]], cross, 0, len(cross))
+    solve(work.factor, size + 1, work.gradient, work.step)
+    taken = 0.0
+    for a in range(size + 1):
+        taken += work.gradient[a] * work.step[a]
+    return max(second - taken, 1e-12)
+
+
+@jit
+def relative_pivot(data, columns, size, work):
+    """Smallest pivot of the information at the mode, each divided by that of the null model.
+
+    Near zero where the data say nothing about some direction any more: the fit runs away to separate them.
+    """
+    accumulate_information(data.design, columns, size, work.information, work.matrix, work.block)
+    smallest = 1.0
+    p = size + 1
+    # Elimination in place; the intercept first, as in the null model, where it is orthogonal to all columns.
+    null = np.empty((size, size))
+    for a in range(size):
+        for b in range(a + 1):
+            null[a, b] = data.null_information[columns[a], columns[b]]
+    for a in range(p):
+        pivot = work.matrix[a, a]
+        if a > 0:
+            smallest = min(smallest, pivot / null[a - 1, a - 1])
+        if not pivot > 0.0:
+            return 0.0
+        for b in range(a + 1, p):
+            factor = work.matrix[b, a] / pivot
+            for c in range(a + 1, b + 1):
+                work.matrix[b, c] -= factor * work.matrix[c, a]
+        if a > 0:
+            for b in range(a, size):
+                factor = null[b, a - 1] / null[a - 1, a - 1]
+                for c in range(a, b + 1):
+                    null[b, c] -= factor * null[c, a - 1]
+    return smallest
+
+
+# Columns of the table that `walk_models` fills.
+(
+    LOG_LIKELIHOOD,
+    PENALTY,
+    LOG_DETERMINANT,
+    LOG_CURVATURE,
+    DISPERSION,
+    PIVOT,
+    QUADRATIC,
+    TOTAL_INFORMATION,
+    LOG_NULL_DETERMINANT,
+) = range(9)
+N_STATISTICS = 9
+
+NO_PRIOR, NULL_INFORMATION, DIAGONAL = range(3)
+
+
+@jit
+def fill_precision(data, columns, size, kind, scale, diagonal, precision):
+    """Prior precision of the slopes: none, `scale` times the null information, or diagonal."""
+    for a in range(size):
+        for b in range(size):
+            precision[a, b] = 0.0
+            if kind == NULL_INFORMATION:
+                precision[a, b] = scale * data.null_information[columns[a], columns[b]]
+        if kind == DIAGONAL:
+            precision[a, a] = diagonal[columns[a]]
+
+
+@jit
+def null_log_determinant(data, columns, size, tolerance, matrix, factor):
+    """Log determinant of the null information of the columns; NaN if they are linearly dependent."""
+    for a in range(size):
+        for b in range(a + 1):
+            matrix[a, b] = data.null_information[columns[a], columns[b]]
+    if not cholesky(matrix, size, factor):
+        return np.nan
+    total = 0.0
+    for a in range(size):
+        if factor[a, a] * factor[a, a] <= tolerance:
+            return np.nan
+        total += 2.0 * math.log(factor[a, a])
+    return total
+
+
+@jit
+def slope_quadratic(data, intercept, work):
+    """Quadratic form of the fitted slopes in the information at the mode, the intercept projected out."""
+    total, first, second = 0.0, 0.0, 0.0
+    for i in range(len(work.eta)):
+        slope_part = work.eta[i] - data.offset[i] - intercept
+        total += work.information[i]
+        first += work.information[i] * slope_part
+        second += work.information[i] * slope_part * slope_part
+    return max(second - first * first / total, 0.0), total
+
+
+@jit
+def walk_models(data, masks, kind, scale, diagonal, start, dispersion, tolerance, statistics):
+    """Fit models one after the other, each from the coefficients of those before it.
+
+    `start` (intercept first, then one per column) is where the first begins and where the last ends. A model with
+    linearly dependent columns gets NaN; one whose mode was not found gets pivot 0.
+    """
+    n_columns = len(data.design)
+    work = workspace(len(data.y), n_columns)
+    columns = np.empty(n_columns, np.int64)
+    precision = np.empty((n_columns, n_columns))
+    coefficients = np.empty(n_columns + 1)
+    for model in range(len(masks)):
+        size = columns_of(masks[model], columns)
+        out = statistics[model]
+        out[LOG_NULL_DETERMINANT] = null_log_determinant(data, columns, size, tolerance, work.matrix, work.factor)
+        if math.isnan(out[LOG_NULL_DETERMINANT]):
+            out[:] = np.nan
+            continue
+        fill_precision(data, columns, size, kind, scale, diagonal, precision)
+        coefficients[0] = start[0]
+        for a in range(size):
+            coefficients[a + 1] = start[columns[a] + 1]
+        mode = fit_mode(data, dispersion, columns, size, precision, _DECREMENT, coefficients, work)
+        pivot = relative_pivot(data, columns, size, work) if mode.converged else 0.0
+        out[LOG_LIKELIHOOD] = mode.log_likelihood
+        out[PENALTY] = mode.penalty
+        out[LOG_DETERMINANT] = mode.log_determinant
+        out[LOG_CURVATURE] = mode.log_curvature
+        out[DISPERSION] = mode.dispersion
+        out[PIVOT] = pivot
+        quadratic = slope_quadratic(data, coefficients[0], work)
+        out[QUADRATIC] = quadratic[0]
+        out[TOTAL_INFORMATION] = quadratic[1]
+        if pivot > 1e-3:
+            start[0] = coefficients[0]
+            for a in range(size):
+                start[columns[a] + 1] = coefficients[a + 1]
+
+
+class MixingPrior(NamedTuple):
+    """The prior of g for models of each size, in x = log(vu / (1 - vu)), u = 1/(1+g); Zellner-Siow in x = -log(g / n).
+
+    Index k of each array is for models with k columns; see `coefficient_priors.MixtureParameters`.
+    """
+
+    is_zellner_siow: bool
+    n_obs: float
+    a: Any
+    b: Any
+    s: Any
+    r: Any
+    v: Any
+    kappa: Any
+    log_norm: Any
+
+
+@jit
+def log_density(prior, size, x):
+    """Return log u and the normalised log density of x."""
+    log_t = -math.log1p(math.exp(-x)) if x > -700.0 else x
+    if prior.is_zellner_siow:
+        log_n = math.log(prior.n_obs)
+        y = log_n - x
+        log_u = -(y + math.log1p(math.exp(-y)) if y > 0.0 else math.log1p(math.exp(y)))
+        return log_u, 0.5 * (x - math.exp(min(x, 700.0))) - prior.log_norm[size]
+    log_rest = log_t - x
+    t = math.exp(log_t)
+    v = prior.v[size]
+    value = 0.5 * (prior.a[size] * log_t + prior.b[size] * log_rest - prior.s[size] * t / v)
+    if prior.r[size] != 0.0 and prior.kappa[size] != 1.0:
+        value -= prior.r[size] * math.log(prior.kappa[size] + (1.0 - prior.kappa[size]) * t)
+    return log_t - math.log(v), value - prior.log_norm[size]
+
+
+@jit
+def laplace_given_u(data, log_u, dispersion, columns, size, log_null, precision, coefficients, work):
+    """Laplace's approximation to the log marginal likelihood for one g, without constants of 2 pi."""
+    u = min(math.exp(log_u), 1.0 - 1e-12)
+    scale = u / (1.0 - u)
+    for a in range(size):
+        for b in range(size):
+            precision[a, b] = scale * data.null_information[columns[a], columns[b]]
+    mode = fit_mode(data, dispersion, columns, size, precision, _DECREMENT_AT_NODES, coefficients, work)
+    value = mode.log_likelihood - mode.penalty + 0.5 * (log_null + size * math.log(scale) - mode.log_determinant)
+    if data.family >= GAMMA:
+        value += log_constants(data.family, mode.dispersion, data.y, data.weights)
+    return value, mode.dispersion, mode.converged
+
+
+@jit
+def extrapolate(recent, known, coefficients, length):
+    """Where the curve on which the last modes lie goes next; `recent` holds them, the last first."""
+    for a in range(length):
+        if known == 2:
+            coefficients[a] = 2.0 * recent[0, a] - recent[1, a]
+        elif known == 3:
+            coefficients[a] = 3.0 * (recent[0, a] - recent[1, a]) + recent[2, a]
+
+
+@jit
+def integrate_over_g(
+    data, prior, maximise, x_start, step, dispersion, columns, size, log_null, precision, coefficients, work
+):
+    """Log of the integral of Laplace's approximation over g (or its maximum), by the trapezoidal rule in x.
+
+    The nodes are `x_start` and its neighbours on a lattice, out to where nothing is left. Each mode is sought from that
+    of the node before. Returns the value, the best x, the posterior mean of u, a state (0 if all is well, 2 if some mode
+    was not found, 3 if the integral has no end) and the number of nodes that matter. `coefficients` receive the mode at
+    the best x.
+    """
+    at_start = coefficients[: size + 1].copy()
+    at_best = at_start.copy()
+    bounded = True
+    recent = np.empty((3, size + 1))
+    best, best_x = -np.inf, x_start
+    found = True
+    total, total_u = 0.0, 0.0
+    values = np.empty(2 * _MAX_NODES)
+    n_values = 0
+    for direction in (1, -1):
+        coefficients[: size + 1] = at_start
+        recent[0] = at_start
+        d = dispersion
+        for node in range(0 if direction == 1 else 1, _MAX_NODES):
+            x = x_start + direction * node * step
+            log_u, log_p = log_density(prior, size, x)
+            if maximise:
+                log_p = 0.0
+            extrapolate(recent, min(node, 3), coefficients, size + 1)
+            value, d, converged = laplace_given_u(
+                data, log_u, d, columns, size, log_null, precision, coefficients, work
+            )
+            if node == 0:
+                at_start[:] = coefficients[: size + 1]
+            if node > 0 or direction == -1:
+                recent[2] = recent[1]
+                recent[1] = recent[0]
+            recent[0] = coefficients[: size + 1]
+            found &= converged
+            value += log_p
+            values[n_values] = value
+            n_values += 1
+            if value > best:
+                total *= math.exp(best - value)
+                total_u *= math.exp(best - value)
+                best, best_x = value, x
+                at_best[:] = coefficients[: size + 1]
+            total += math.exp(value - best)
+            total_u += math.exp(value - best + log_u)
+            if value < best - _NEGLIGIBLE or (maximise and x > _HIGHEST_X):
+                break
+        else:
+            bounded = False
+    coefficients[: size + 1] = at_best
+    n_matter = 0
+    for i in range(n_values):
+        n_matter += values[i] > best - _MATTERS
+    state = (0 if found else 2) if bounded else 3
+    if not maximise:
+        return best + math.log(total * step), best_x, total_u / total, state, n_matter
+    low, high = best_x - step, best_x + step
+    for _ in range(16):  # golden section
+        for side in (0.381966, 0.618034):
+            x = low + side * (high - low)
+            log_u, _ = log_density(prior, size, x)
+            value, dispersion, _ = laplace_given_u(
+                data, log_u, dispersion, columns, size, log_null, precision, coefficients, work
+            )
+            if value > best:
+                best, best_x = value, x
+        if best_x < 0.5 * (low + high):
+            high = low + 0.618034 * (high - low)
+        else:
+            low = low + 0.381966 * (high - low)
+    return best, best_x, math.exp(log_density(prior, size, best_x)[0]), state, n_matter
+
+
+@jit
+def walk_mixtures(data, masks, prior, maximise, start, dispersion, tolerance, values, mean_u, state):
+    """Integrate models over g one after the other, each from where those before it ended; constants of 2 pi apart.
+
+    `state` is 1 for linearly dependent columns, otherwise that of `integrate_over_g`.
+    """
+    n_columns = len(data.design)
+    work = workspace(len(data.y), n_columns)
+    columns = np.empty(n_columns, np.int64)
+    precision = np.empty((n_columns, n_columns))
+    coefficients = np.empty(n_columns + 1)
+    # Each size has its own x for the same u; begin where a unit-information prior has its g.
+    best_x = np.full(n_columns + 1, np.nan)
+    steps = np.empty(n_columns + 1)
+    for model in range(len(masks)):
+        size = columns_of(masks[model], columns)
+        log_null = null_log_determinant(data, columns, size, tolerance, work.matrix, work.factor)
+        state[model] = 1 if math.isnan(log_null) else 0
+        if state[model] == 1:
+            continue
+        coefficients[0] = start[0]
+        for a in range(size):
+            coefficients[a + 1] = start[columns[a] + 1]
+        if size == 0:
+            mode = fit_mode(data, dispersion, columns, 0, precision, _DECREMENT, coefficients, work)
+            values[model] = mode.log_likelihood - 0.5 * mode.log_determinant
+            if data.family >= GAMMA:
+                values[model] += log_constants(data.family, mode.dispersion, data.y, data.weights)
+            mean_u[model] = 1.0
+            continue
+        if math.isnan(best_x[size]):
+            steps[size] = min(math.sqrt(2.0 / size), _WIDEST_STEP)
+            best_x[size] = 0.0 if prior.is_zellner_siow else math.log(prior.v[size] / (1.0 + prior.n_obs))
+            if not prior.is_zellner_siow and prior.v[size] > 0.5 * prior.n_obs:
+                best_x[size] = 0.0
+        for _ in range(5):  # the step of the last model of this size, unless it turns out too wide
+            values[model], best_x[size], mean_u[model], state[model], n_matter = integrate_over_g(
+                data,
+                prior,
+                maximise,
+                best_x[size],
+                steps[size],
+                dispersion,
+                columns,
+                size,
+                log_null,
+                precision,
+                coefficients,
+                work,
+            )
+            enough = n_matter >= _FEWEST_NODES
+            steps[size] = min(max(steps[size] * n_matter / (_FEWEST_NODES + 1.5), 0.02), _WIDEST_STEP)
+            if enough:
+                break
+        start[0] = coefficients[0]
+        for a in range(size):
+            start[columns[a] + 1] = coefficients[a + 1]

@@ -1,0 +1,118 @@
+"""Generalized linear models of one population of columns, fitted one by one or averaged."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import FloatArray, IntArray
+from bgnlm.kernels import glm as kernels
+from bgnlm.likelihood.glm import GlmStatistics
+from bgnlm.likelihood.glm_score import GlmScore
+from bgnlm.likelihood.model_fit import ModelFit
+from bgnlm.likelihood.script import script_fit
+from bgnlm.likelihood.status import ModelStatus
+
+
+@dataclass(frozen=True, eq=False)
+class GlmPopulation:
+    """All models over some columns."""
+
+    score: GlmScore
+
+    def fit(self, columns: list[int]) -> ModelFit:
+        """Fit one model.
+
+        Where g is integrated out, coefficients and covariance are those at the posterior mean of 1 / (1 + g).
+        """
+        masks = np.array([0, sum(1 << column for column in columns)], dtype=np.int64)
+        values, status, mean_u = self.score.evaluate(masks)
+        found = ModelStatus(int(status[1]))
+        mode = self._mode(np.array(columns, dtype=np.int64), float(mean_u[1]), found)
+        coefficients, factor, dispersion, gain = mode
+        return ModelFit(
+            log_marginal=float(values[1]),
+            log_bayes_factor=float(values[1] - values[0]),
+            status=found,
+            coefficients=coefficients,
+            covariance_factor=factor,
+            dispersion=dispersion,
+            degrees_of_freedom=math.inf,
+            shrinkage=1.0 - float(mean_u[1]),
+            r_squared=-math.expm1(-2.0 * max(gain, 0.0) / self.score.statistics.n_obs),
+        )
+
+    def average_coefficients(self, masks: IntArray, probabilities: FloatArray) -> FloatArray:
+        """Average of the models' coefficients, intercept first; a column not in a model counts as 0."""
+        average = np.zeros(self.score.statistics.n_columns + 1)
+        for coefficients, probability in zip(self._coefficients(masks), probabilities, strict=True):
+            average += probability * coefficients
+        return average
+
+    def average_mean(
+        self, masks: IntArray, probabilities: FloatArray, design: FloatArray, offset: FloatArray
+    ) -> FloatArray:
+        """Average of the models' means for new rows."""
+        family = self.score.statistics.family
+        mean = np.zeros(len(design))
+        for coefficients, probability in zip(self._coefficients(masks), probabilities, strict=True):
+            mean += probability * family.mean(offset + coefficients[0] + design @ coefficients[1:])
+        return mean
+
+    def _coefficients(self, masks: IntArray) -> FloatArray:
+        """Coefficients of each model, zero for columns it does not have."""
+        n_columns = self.score.statistics.n_columns
+        _, status, mean_u = self.score.evaluate(masks)
+        rows = np.zeros((len(masks), n_columns + 1))
+        for i, mask in enumerate(masks.tolist()):
+            columns = np.array([j for j in range(n_columns) if mask >> j & 1], dtype=np.int64)
+            mode = self._mode(columns, float(mean_u[i]), ModelStatus(int(status[i])))
+            rows[i, np.append(0, columns + 1)] = mode[0]
+        return rows
+
+    def _mode(
+        self, columns: IntArray, mean_u: float, status: ModelStatus
+    ) -> tuple[FloatArray, FloatArray, float, float]:
+        """Coefficients on the scale of the data, covariance factor, dispersion, log-likelihood over the null."""
+        statistics = self.score.statistics
+        size = len(columns)
+        if status in (ModelStatus.RANK_DEFICIENT, ModelStatus.CONSTANT_RESPONSE):
+            coefficients = np.append(statistics.intercept, np.zeros(size))
+            return coefficients, np.zeros((size + 1, size + 1)), statistics.dispersion, 0.0
+        if self.score.prior.name == "script":
+            return script_fit(statistics, columns)
+        work = kernels.workspace(len(statistics.data.y), size)
+        unit = np.append(statistics.intercept, np.zeros(size))
+        precision, shrinkage = self.score.precision(columns, mean_u)
+        mode = kernels.fit_mode(statistics.data, statistics.dispersion, columns, size, precision, 1e-9, unit, work)
+        null = np.array([statistics.intercept])
+        nothing = kernels.fit_mode(
+            statistics.data,
+            statistics.dispersion,
+            columns,
+            0,
+            np.empty((0, 0)),
+            1e-9,
+            null,
+            kernels.workspace(len(work.eta), 0),
+        )
+        factor = np.linalg.inv(np.tril(work.factor[: size + 1, : size + 1])).T
+        return (
+            *_to_data_scale(statistics, columns, unit, factor, shrinkage),
+            float(mode.dispersion),
+            float(mode.log_likelihood - nothing.log_likelihood),
+        )
+
+
+def _to_data_scale(
+    statistics: GlmStatistics, columns: IntArray, unit: FloatArray, factor: FloatArray, shrinkage: float
+) -> tuple[FloatArray, FloatArray]:
+    """Undo centring and scaling of the columns, after shrinking the slopes about the centre."""
+    means, norms = statistics.means[columns], statistics.norms[columns]
+    back = np.eye(len(unit))
+    back[1:, 1:] = np.diag(1.0 / norms)
+    back[0, 1:] = -means / norms
+    shrunk = np.append(unit[0], shrinkage * unit[1:])
+    scaled = factor.copy()
+    scaled[1:] *= math.sqrt(shrinkage)
+    return back @ shrunk, back @ scaled

@@ -1,0 +1,239 @@
+"""Scores of generalized linear models under the priors on the coefficients."""
+
+import math
+
+import numpy as np
+
+from bgnlm._typing import AnyArray, FloatArray, IntArray
+from bgnlm.errors import SettingError
+from bgnlm.kernels import families as row_kernels
+from bgnlm.kernels import glm as kernels
+from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, MixtureParameters, mixture_parameters
+from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, log_normaliser, zellner_siow
+from bgnlm.likelihood.glm import GlmStatistics
+from bgnlm.likelihood.script import script_deviance
+from bgnlm.likelihood.status import ModelStatus
+
+_LOG_2PI = math.log(2.0 * math.pi)
+RANK_TOLERANCE = 1e-12
+# Information about some direction, relative to the null model's, that means an estimate at infinity.
+_SEPARATED = 1e-6
+_FLAT = ("jeffreys", "bic", "aic")
+
+
+class GlmScore:
+    """Log marginal likelihoods of models over the columns of `statistics`, given by their bit masks."""
+
+    def __init__(self, prior: CoefficientPrior, statistics: GlmStatistics) -> None:
+        if prior.name == "known-variance":
+            raise SettingError(
+                f"The prior 'known-variance' is for the Gaussian family; got family {statistics.family.name!r}. "
+                "Use 'jeffreys' for the paper's prior."
+            )
+        self.prior = prior
+        self.statistics = statistics
+        # Parameters with a flat prior that Laplace's method integrates out: intercept and log dispersion.
+        self._n_flat = 1 + int(statistics.family.has_dispersion)
+
+    def log_marginals(self, masks: IntArray) -> tuple[FloatArray, AnyArray]:
+        """Compute log p(y | m) with all constants, and the `ModelStatus` of each model."""
+        values, status, _ = self.evaluate(masks)
+        return values, status
+
+    def evaluate(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+        """The same, and the posterior mean of u = 1 / (1 + g); 0 for priors without g."""
+        sizes = np.array([mask.bit_count() for mask in masks.tolist()])
+        if self.statistics.constant_response:
+            status = np.full(len(masks), ModelStatus.CONSTANT_RESPONSE, dtype=np.int8)
+            return self._nothing_explained(sizes), status, np.ones(len(masks))
+        if self.prior.name == "script":
+            return self._as_the_scripts(masks)
+        if self.prior.name in _FLAT or self._is_local:
+            values, status, mean_u = self._at_estimate(masks, sizes)
+        elif self.prior.name in ("g", "gaussian"):
+            values, status, mean_u = self._at_mode(masks, sizes)
+        else:
+            values, status, mean_u = self._over_g(masks)
+        saturated = (sizes >= self.statistics.n_obs - 1) & (status == ModelStatus.OK)
+        status[saturated] = ModelStatus.SATURATED
+        return values, status, mean_u
+
+    def precision(self, columns: IntArray, mean_u: float) -> tuple[FloatArray, float]:
+        """Prior precision of the slopes of one model at the posterior mean of u, and the factor on its mode."""
+        size = len(columns)
+        if self.prior.name == "gaussian":
+            return np.diag(np.square(self.statistics.deviations[columns]) / self.prior["variance"]), 1.0
+        if self.prior.name in _FLAT or self._is_local:
+            return np.zeros((size, size)), 1.0 - mean_u
+        u = min(mean_u, 1.0 - 1e-12)
+        return u / (1.0 - u) * self.statistics.data.null_information[np.ix_(columns, columns)], 1.0
+
+    def _as_the_scripts(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+        """Minus half the deviance, by the iterations of the authors' scripts."""
+        values, status = np.empty(len(masks)), np.zeros(len(masks), dtype=np.int8)
+        for i, mask in enumerate(masks.tolist()):
+            columns = [j for j in range(self.statistics.n_columns) if mask >> j & 1]
+            values[i] = -0.5 * script_deviance(self.statistics, columns)
+        return values, status, np.zeros(len(masks))
+
+    @property
+    def _is_local(self) -> bool:
+        return self.prior.information == "local" and self.prior.name != "gaussian"
+
+    def _at_estimate(self, masks: IntArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+        """Priors expanded at the maximum likelihood estimate."""
+        rows = self._walk(masks, kernels.NO_PRIOR, 0.0)
+        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self._constants(rows[:, kernels.DISPERSION])
+        status = self._status(rows)
+        separated = (rows[:, kernels.PIVOT] < _SEPARATED) & (status != ModelStatus.RANK_DEFICIENT)
+        status[separated] = ModelStatus.SEPARATED
+        mean_u = np.zeros(len(masks))
+        match self.prior.name:
+            case "jeffreys":
+                value = likelihood + 0.5 * (sizes + 1) * _LOG_2PI
+            case "bic":
+                value = likelihood - 0.5 * (sizes + 1) * math.log(self.statistics.n_obs)
+            case "aic":
+                value = likelihood - (sizes + 1)
+            case _:
+                spread = np.log(rows[:, kernels.TOTAL_INFORMATION]) + rows[:, kernels.LOG_CURVATURE]
+                value = likelihood + 0.5 * (self._n_flat * _LOG_2PI - spread)
+                factor, mean_u = self._local_factor(sizes, rows[:, kernels.QUADRATIC])
+                value += factor
+                value[separated] = -np.inf
+        value[status == ModelStatus.RANK_DEFICIENT] = -np.inf
+        return value, status, mean_u
+
+    def _at_mode(self, masks: IntArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+        """A normal prior with given covariance: Laplace's method once for each model."""
+        log_precision = np.zeros(len(masks))
+        if self.prior.name == "gaussian":
+            diagonal = np.square(self.statistics.deviations) / self.prior["variance"]
+            rows = self._walk(masks, kernels.DIAGONAL, 0.0, diagonal)
+            with np.errstate(divide="ignore"):
+                log_diagonal = np.log(diagonal)
+            for j in range(self.statistics.n_columns):
+                log_precision[(masks >> j) & 1 == 1] += log_diagonal[j]
+        else:
+            g = self._given_g
+            rows = self._walk(masks, kernels.NULL_INFORMATION, 1.0 / g)
+            log_precision = rows[:, kernels.LOG_NULL_DETERMINANT] - sizes * math.log(g)
+        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self._constants(rows[:, kernels.DISPERSION])
+        value = likelihood - rows[:, kernels.PENALTY]
+        value += 0.5 * (log_precision + self._n_flat * _LOG_2PI - rows[:, kernels.LOG_DETERMINANT])
+        status = self._status(rows)
+        value[status == ModelStatus.RANK_DEFICIENT] = -np.inf
+        mean_u = 0.0 if self.prior.name == "gaussian" else 1.0 / (1.0 + self._given_g)
+        return value, status, np.full(len(masks), mean_u)
+
+    def _over_g(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+        """Integrate (or maximise) over g, with Laplace's method at each."""
+        statistics = self.statistics
+        value, mean_u, state = np.empty(len(masks)), np.empty(len(masks)), np.empty(len(masks), dtype=np.int8)
+        kernels.walk_mixtures(
+            statistics.data,
+            masks,
+            self._mixing_prior(),
+            self.prior.name == "eb-local",
+            statistics.start(),
+            statistics.dispersion,
+            RANK_TOLERANCE,
+            value,
+            mean_u,
+            state,
+        )
+        value += 0.5 * self._n_flat * _LOG_2PI
+        if not statistics.family.has_dispersion:
+            value += self._constants(np.ones(1))[0]
+        value[state == 1] = -np.inf
+        status = np.where(state == 1, ModelStatus.RANK_DEFICIENT, ModelStatus.OK).astype(np.int8)
+        status[state == 2] = ModelStatus.IMPRECISE
+        status[state == 3] = ModelStatus.SEPARATED
+        value[state == 3] = -np.inf
+        return value, status, mean_u
+
+    def _mixing_prior(self) -> kernels.MixingPrior:
+        n = self.statistics.n_obs
+        sizes = range(self.statistics.n_columns + 1)
+        parameters = [mixture_parameters(self.prior, n, size) for size in sizes]
+        if self.prior.name == "eb-local":
+            parameters = [MixtureParameters(a=1.0, b=2.0) for _ in sizes]
+        is_zellner_siow = parameters[0] is None
+        columns = np.array([[1.0] * 6 if row is None else list(row) for row in parameters]).T.copy()
+        log_norm = np.array(
+            [log_normaliser(self._density(size)) if size and self.prior.name != "eb-local" else 0.0 for size in sizes]
+        )
+        a, b, s, r, v, kappa = columns
+        return kernels.MixingPrior(is_zellner_siow, n, a, b, s, r, v, kappa, log_norm)
+
+    def _local_factor(self, sizes: IntArray, quadratic: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log of the integral of (1+g)^(-k/2) exp(-Q / (2 (1+g))) over the prior of g, and the posterior mean of u."""
+        factor, mean_u = np.zeros(len(sizes)), np.ones(len(sizes))
+        for size in np.unique(sizes[sizes > 0]).tolist():
+            here = sizes == size
+            q = np.nan_to_num(quadratic[here])[:, None]
+
+            def log_likelihood(log_u: FloatArray, q: FloatArray = q, size: int = size) -> FloatArray:
+                return 0.5 * size * log_u - 0.5 * q * np.exp(log_u)
+
+            if self.prior.name in MIXTURES:
+                factor[here], mean_u[here] = log_mixture(self._density(size), size, log_likelihood)
+                continue
+            if self.prior.name == "g":
+                log_u = np.full_like(q, -math.log1p(self._given_g))
+            else:
+                log_u = np.minimum(np.log(size / np.maximum(q, 1e-300)), 0.0)
+            factor[here], mean_u[here] = log_likelihood(log_u)[:, 0], np.exp(log_u)[:, 0]
+        return factor, mean_u
+
+    def _nothing_explained(self, sizes: IntArray) -> FloatArray:
+        """A response without variation: the quadratic form of every model is zero."""
+        n = self.statistics.n_obs
+        match self.prior.name:
+            case "jeffreys":
+                return np.asarray(0.5 * (sizes + 1) * _LOG_2PI)
+            case "bic":
+                return np.asarray(-0.5 * (sizes + 1) * math.log(n))
+            case "aic":
+                return np.asarray(-(sizes + 1.0))
+            case "script":
+                return np.zeros(len(sizes))
+            case "gaussian":
+                return np.asarray(-0.5 * sizes * math.log1p(n * self.prior["variance"]))
+            case _:
+                return self._local_factor(sizes, np.zeros(len(sizes)))[0]
+
+    def _walk(self, masks: IntArray, kind: int, scale: float, diagonal: FloatArray | None = None) -> FloatArray:
+        statistics = self.statistics
+        rows = np.empty((len(masks), kernels.N_STATISTICS))
+        kernels.walk_models(
+            statistics.data,
+            masks,
+            kind,
+            scale,
+            np.empty(0) if diagonal is None else diagonal,
+            statistics.start(),
+            statistics.dispersion,
+            RANK_TOLERANCE,
+            rows,
+        )
+        return rows
+
+    def _constants(self, dispersions: FloatArray) -> FloatArray:
+        data = self.statistics.data
+        if not self.statistics.family.has_dispersion:
+            return np.full(len(dispersions), row_kernels.log_constants(data.family, 1.0, data.y, data.weights))
+        return np.array([row_kernels.log_constants(data.family, d, data.y, data.weights) for d in dispersions])
+
+    @staticmethod
+    def _status(rows: FloatArray) -> AnyArray:
+        deficient = np.isnan(rows[:, kernels.LOG_NULL_DETERMINANT])
+        return np.where(deficient, ModelStatus.RANK_DEFICIENT, ModelStatus.OK).astype(np.int8)
+
+    @property
+    def _given_g(self) -> float:
+        return self.statistics.n_obs if self.prior["g"] is None else float(self.prior["g"])
+
+    def _density(self, size: int) -> MixingDensity:
+        parameters = mixture_parameters(self.prior, self.statistics.n_obs, size)
+        return zellner_siow(self.statistics.n_obs) if parameters is None else density_of(parameters)

@@ -1,0 +1,104 @@
+"""A quadratic stand-in for generalized linear models: all models at the price of Gaussian ones.
+
+The log-likelihood is replaced by its second-order expansion in the linear predictor at the mode of one model. Under a
+normal prior every marginal likelihood is then a Gaussian integral that elimination of a weighted Gram matrix gives:
+good for climbing and screening, exact (to Laplace's method) for the model it is expanded at, no replacement elsewhere.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import FloatArray, IntArray
+from bgnlm.kernels import families as row_kernels
+from bgnlm.kernels import glm as kernels
+from bgnlm.kernels import gram as gram_kernels
+from bgnlm.likelihood.glm import GlmStatistics
+from bgnlm.likelihood.subsets import GRAM_ERROR
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticSurrogate:
+    """Expansion of the models of a population at the mode of one of them, under a g-prior with null information.
+
+    Attributes
+    ----------
+    matrix
+        Posterior precision of the slopes of the model with all columns, scaled to unit diagonal, and the gradient as
+        last row and column; the last corner is what all columns together can gain, and more.
+    corner
+        That corner before scaling.
+    null_matrix
+        The null information of the columns.
+    cost
+        What each column adds to the score by itself.
+    constant
+        Score of the model without columns.
+    """
+
+    matrix: FloatArray
+    corner: float
+    null_matrix: FloatArray
+    cost: FloatArray
+    constant: float
+
+    def scores(self, max_size: int | None = None) -> FloatArray:
+        """Approximate log p(y | m) of all models, in the order of their masks; -inf for dependent columns."""
+        n_columns = len(self.cost)
+        n_models = 2**n_columns
+        largest = n_columns if max_size is None else min(max_size, n_columns)
+        residuals, pivots = np.full(n_models, gram_kernels.UNDECIDED), np.empty(n_models, dtype=np.float32)
+        posterior, prior = np.zeros(n_models), np.zeros(n_models)
+        ones = np.zeros((n_columns + 1, n_columns + 1))
+        ones[:-1, :-1], ones[-1, -1] = self.null_matrix, 1.0
+        gram_kernels.eliminate_all_subsets(ones, largest, GRAM_ERROR, residuals, pivots, prior)
+        found = np.full(n_models, gram_kernels.UNDECIDED)
+        gram_kernels.eliminate_all_subsets(self.matrix, largest, GRAM_ERROR, found, pivots, posterior)
+        scores = np.full(1, self.constant)
+        for cost in self.cost:
+            scores = np.concatenate([scores, scores + cost])
+        scores += 0.5 * (prior - posterior + self.corner * (1.0 - found))
+        scores[(residuals == gram_kernels.UNDECIDED) | (found == gram_kernels.UNDECIDED)] = -np.inf
+        return np.asarray(scores)
+
+
+def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) -> QuadraticSurrogate:
+    """Expand at the mode of the model with `columns` under the g-prior with the information of the null model."""
+    data, size = statistics.data, len(columns)
+    work = kernels.workspace(len(data.y), size)
+    mode = np.append(statistics.intercept, np.zeros(size))
+    precision = np.ascontiguousarray(data.null_information[np.ix_(columns, columns)] / g)
+    fit = kernels.fit_mode(data, statistics.dispersion, columns, size, precision, 1e-12, mode, work)
+    row_kernels.row_terms(data.family, fit.dispersion, data.y, data.weights, work.eta, work.score, work.information)
+    weights = np.maximum(work.information, 1e-300)
+    eta = work.eta - data.offset
+    working = eta + work.score / weights  # response of the equivalent least-squares problem
+    total = float(weights.sum())
+    centre = (data.design @ weights) / total
+    design = data.design - centre[:, None]
+    mean = float(weights @ working) / total
+    target = working - mean
+    matrix = (design * weights) @ design.T + data.null_information / g
+    gradient = design @ (weights * target)
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    gain = float(gradient @ np.linalg.lstsq(matrix, gradient, rcond=None)[0])
+    corner = 1.01 * gain + 1e-12
+    augmented = np.empty((len(scale) + 1, len(scale) + 1))
+    augmented[:-1, :-1] = matrix * np.outer(scale, scale)
+    augmented[-1, :-1] = augmented[:-1, -1] = gradient * scale / math.sqrt(corner)
+    augmented[-1, -1] = 1.0
+    constants = row_kernels.log_constants(data.family, fit.dispersion, data.y, data.weights)
+    at_mode = float(fit.log_likelihood) + constants
+    # l(eta) = l(mode) + 1/2 sum w (working - mode)^2 - 1/2 sum w (working - eta)^2
+    expansion = at_mode + 0.5 * float(weights @ np.square(working - eta)) - 0.5 * float(weights @ np.square(target))
+    n_flat = 1 + int(statistics.family.has_dispersion)
+    return QuadraticSurrogate(
+        matrix=augmented,
+        corner=corner,
+        null_matrix=data.null_information,
+        cost=np.log(scale) - 0.5 * math.log(g),
+        constant=expansion + 0.5 * (n_flat * _LOG_2PI - math.log(total) - float(fit.log_curvature)),
+    )

@@ -1,0 +1,64 @@
+"""The quadratic stand-in for generalized linear models."""
+
+import numpy as np
+import pytest
+
+from bgnlm import CoefficientPrior
+from bgnlm.likelihood.families import resolve_family
+from bgnlm.likelihood.glm import glm_statistics
+from bgnlm.likelihood.glm_score import GlmScore
+from bgnlm.likelihood.surrogate import quadratic_surrogate
+
+FAMILIES = ["binomial", "poisson", "gamma", "negative_binomial"]
+
+
+def _statistics(family, rng, n=150):
+    X = rng.normal(size=(n, 5)) @ rng.normal(size=(5, 5))
+    mean = np.exp(0.3 + 0.3 * X[:, 0] - 0.2 * X[:, 2])
+    y = {
+        "binomial": (rng.random(n) < mean / (1 + mean)).astype(float),
+        "poisson": rng.poisson(mean).astype(float),
+        "gamma": rng.gamma(3.0, mean / 3.0),
+        "negative_binomial": rng.poisson(mean * rng.gamma(2.0, 0.5, size=n)).astype(float),
+    }[family]
+    return glm_statistics(resolve_family(family, None), y, X, np.ones(n), 0.1 * rng.normal(size=n))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("model", [0, 5, 31])
+def test_exact_for_the_model_it_is_expanded_at(family, model, rng):
+    statistics = _statistics(family, rng)
+    columns = np.array([j for j in range(5) if model >> j & 1], dtype=np.int64)
+    surrogate = quadratic_surrogate(statistics, columns, 40.0).scores()
+    exact, _ = GlmScore(CoefficientPrior("g", g=40.0), statistics).log_marginals(np.array([model]))
+    # With a dispersion the exact value has its cross terms too.
+    tolerance = 1e-6 if family in ("binomial", "poisson") else 0.05
+    assert surrogate[model] == pytest.approx(exact[0], abs=tolerance)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_close_to_the_exact_scores_near_the_best_model(family, rng):
+    statistics = _statistics(family, rng)
+    masks = np.arange(32)
+    exact, _ = GlmScore(CoefficientPrior("g", g=150.0), statistics).log_marginals(masks)
+    best = int(exact.argmax())
+    columns = np.array([j for j in range(5) if best >> j & 1], dtype=np.int64)
+    surrogate = quadratic_surrogate(statistics, columns, 150.0).scores()
+    weights = np.exp(exact - exact.max())
+    error = surrogate - exact
+    centred = error - weights @ error / weights.sum()
+    assert np.sqrt(weights @ centred**2 / weights.sum()) < 0.5
+    assert surrogate.argmax() == best
+
+
+def test_size_limit_and_dependent_columns(rng):
+    statistics = _statistics("poisson", rng)
+    X = np.column_stack([statistics.data.design.T, statistics.data.design[0]])
+    doubled = glm_statistics(statistics.family, statistics.data.y, X, np.ones(150), statistics.data.offset)
+    scores = quadratic_surrogate(doubled, np.array([0]), 50.0).scores()
+    both = np.array([mask & 1 and mask >> 5 & 1 for mask in range(64)], dtype=bool)
+    assert (scores[both] == -np.inf).all()
+    assert np.isfinite(scores[~both]).all()
+    capped = quadratic_surrogate(statistics, np.array([0]), 50.0).scores(max_size=2)
+    sizes = np.array([mask.bit_count() for mask in range(32)])
+    assert (np.isfinite(capped) == (sizes <= 2)).all()
