@@ -67,8 +67,10 @@ def _logit(y, weights, eta, score, information):
     for i in range(len(eta)):
         z = information[i]
         inverse = 1.0 / (1.0 + z)
-        mean = inverse if eta[i] >= 0.0 else z * inverse
-        score[i] = weights[i] * (y[i] - mean)
+        # Both probabilities to all their digits: y - mean has none left where classes separate.
+        yes = inverse if eta[i] >= 0.0 else z * inverse
+        no = z * inverse if eta[i] >= 0.0 else inverse
+        score[i] = weights[i] * (y[i] * no - (1.0 - y[i]) * yes)
         information[i] = weights[i] * z * inverse * inverse
     return total
 
@@ -91,13 +93,13 @@ def _cloglog(y, weights, eta, score, information):
     total = 0.0
     for i in range(len(eta)):
         m = math.exp(min(eta[i], _LARGEST_PREDICTOR))
-        a = m / math.expm1(m) if m < 700.0 else 0.0
+        a = 0.0 if m > 700.0 else (m / math.expm1(m) if m > 1e-8 else 1.0 - 0.5 * m)
         # a + m - 1 loses its digits where m is small
         curvature = a * (m + a - 1.0 if m > 1e-3 else m * (0.5 + m / 12.0))
         yes, no = weights[i] * y[i], weights[i] * (1.0 - y[i])
         total -= no * m
         if yes > 0.0:
-            total += yes * math.log(-math.expm1(-m))
+            total += yes * (math.log(-math.expm1(-m)) if m > 1e-8 else eta[i] - 0.5 * m)
         score[i] = yes * a - no * m
         information[i] = yes * curvature + no * m
     return total
@@ -132,11 +134,10 @@ def _negative_binomial(size, y, weights, eta, score, information):
     for i in range(len(eta)):
         e = min(eta[i], _LARGEST_PREDICTOR)
         mean = math.exp(e)
-        # log(size + mean) without overflow, and mean / (size + mean)
         share = mean / (size + mean)
-        total += weights[i] * (y[i] * e - (y[i] + size) * math.log(size + mean))
+        total += weights[i] * (y[i] * e - (y[i] + size) * math.log1p(mean / size))
         score[i] = weights[i] * (y[i] - (y[i] + size) * share)
-        information[i] = weights[i] * (y[i] + size) * share * (1.0 - share)
+        information[i] = weights[i] * (y[i] + size) * share * (size / (size + mean))
     return total
 
 
@@ -175,13 +176,17 @@ def log_constants(family, dispersion, y, weights):
                 dispersion * math.log(dispersion) + (dispersion - 1.0) * math.log(y[i]) - math.lgamma(dispersion)
             )
         else:
-            total += w * (
-                dispersion * math.log(dispersion)
-                + math.lgamma(y[i] + dispersion)
-                - math.lgamma(dispersion)
-                - math.lgamma(y[i] + 1.0)
-            )
+            total += w * (log_rising_factorial(dispersion, y[i]) - math.lgamma(y[i] + 1.0))
     return total
+
+
+@jit
+def log_rising_factorial(size, y):
+    """Compute log Gamma(size + y) - log Gamma(size) - y log(size), also where the first two are nearly the same."""
+    if size < 1e4:
+        return math.lgamma(size + y) - math.lgamma(size) - y * math.log(size)
+    correction = (1.0 / (size + y) - 1.0 / size) / 12.0  # Stirling; the next term is below 1e-14
+    return (size + y - 0.5) * math.log1p(y / size) - y + correction
 
 
 @jit

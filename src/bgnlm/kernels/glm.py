@@ -11,7 +11,6 @@ import numpy as np
 
 from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.families import GAMMA, dispersion_terms, linear_predictor, log_constants, row_terms
-from bgnlm.kernels.gram import columns_of
 
 _BLOCK = 512
 _USE_BLAS_FROM = 16
@@ -21,14 +20,17 @@ _MAX_HALVINGS = 30
 # posterior is then known to its square (half of it is added on), the determinant to less than its root.
 _DECREMENT = 1e-12
 _DECREMENT_AT_NODES = 1e-5
-_MAX_NODES = 80
+# Where classes separate, the log posterior is flat long before the mode; no linear predictor may still be on the move.
+_CHANGE = 0.02
+_MAX_NODES = 120
 _HIGHEST_X = 25.0  # g is zero to all purposes
-# A step of one width of the integrand gives seven nodes within 8 nats of the highest, and an error of e^(-2 pi^2); beyond
-# a step of 0.8 the distance to where the integrand grows, pi / 2 off the real line, makes a larger one.
+# A step of one width of the integrand gives seven nodes within 8 nats of the highest, and an error of e^(-2 pi^2);
+# beyond a step of 0.8 the distance to where the integrand grows, pi / 2 off the real line, makes a larger one.
 _MATTERS = 8.0
 _FEWEST_NODES = 6
 _WIDEST_STEP = 0.8
 _NEGLIGIBLE = 12.0  # nats below the highest node
+_TAIL = 6.0
 
 
 class GlmData(NamedTuple):
@@ -53,6 +55,7 @@ class Workspace(NamedTuple):
     gradient: Any
     step: Any
     trial: Any
+    change: Any
     block: Any
 
 
@@ -69,6 +72,7 @@ def workspace(n_rows, max_size):
         np.empty(p),
         np.empty(p),
         np.empty(p),
+        np.empty(n_rows),
         np.empty((p, _BLOCK)),
     )
 
@@ -91,6 +95,22 @@ def dot(a, b, low, high):
     total = 0.0
     for i in range(low, high):
         total += a[i] * b[i]
+    return total
+
+
+@jit
+def copy_to(source, length, target):
+    """Copy the first entries."""
+    for i in range(length):
+        target[i] = source[i]
+
+
+@reordering_jit
+def total_of(values):
+    """Add up."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
     return total
 
 
@@ -127,7 +147,9 @@ def accumulate_information(design, columns, size, information, matrix, block):
         if size < _USE_BLAS_FROM:
             _multiply_out(block, size, length, matrix)
         else:
-            block[:size, length:] = 0.0
+            for a in range(size):
+                for i in range(length, _BLOCK):
+                    block[a, i] = 0.0
             product = np.dot(block[:size], block[:size].T)
             for a in range(size):
                 for b in range(a + 1):
@@ -167,6 +189,21 @@ def solve(factor, size, right, out):
 
 
 @jit
+def largest_change(design, columns, size, step, change):
+    """By how much a step moves the linear predictor of any row."""
+    largest = 0.0
+    for i in range(len(change)):
+        change[i] = step[0]
+    for a in range(size):
+        column = design[columns[a]]
+        for i in range(len(change)):
+            change[i] += step[a + 1] * column[i]
+    for i in range(len(change)):
+        largest = max(largest, abs(change[i]))
+    return largest
+
+
+@jit
 def half_quadratic(precision, size, coefficients):
     """Half the quadratic form of the prior in the slopes."""
     total = 0.0
@@ -184,12 +221,27 @@ def fit_coefficients(data, dispersion, columns, size, precision, enough, coeffic
     the Cholesky factor of information plus precision at the mode, `work.information` with the weights of the rows.
     """
     p = size + 1
-    linear_predictor(data.design, data.offset, columns, size, coefficients, work.eta)
-    likelihood = row_terms(data.family, dispersion, data.y, data.weights, work.eta, work.score, work.information)
-    penalty = half_quadratic(precision, size, coefficients)
-    for step in range(_MAX_STEPS):
+    likelihood, penalty, steps, halvings, length = -np.inf, 0.0, 0, 0, 1.0
+    for a in range(p):
+        work.step[a] = 0.0
+    copy_to(coefficients, p, work.trial)
+    while steps < _MAX_STEPS and halvings < _MAX_HALVINGS:
+        linear_predictor(data.design, data.offset, columns, size, work.trial, work.eta)
+        new_likelihood = row_terms(
+            data.family, dispersion, data.y, data.weights, work.eta, work.score, work.information
+        )
+        new_penalty = half_quadratic(precision, size, work.trial)
+        slack = 1e-12 * (abs(likelihood) + len(work.eta)) if likelihood > -np.inf else 0.0
+        if not new_likelihood - new_penalty >= likelihood - penalty - slack:  # NaN counts as worse
+            length *= 0.5
+            halvings += 1
+            for a in range(p):
+                work.trial[a] = coefficients[a] + length * work.step[a]
+            continue
+        likelihood, penalty = new_likelihood, new_penalty
+        copy_to(work.trial, p, coefficients)
         accumulate_information(data.design, columns, size, work.information, work.matrix, work.block)
-        work.gradient[0] = work.score.sum()
+        work.gradient[0] = total_of(work.score)
         for a in range(size):
             work.gradient[a + 1] = dot(data.design[columns[a]], work.score, 0, len(work.score))
             for b in range(size):
@@ -197,31 +249,17 @@ def fit_coefficients(data, dispersion, columns, size, precision, enough, coeffic
             for b in range(a + 1):
                 work.matrix[a + 1, b + 1] += precision[a, b]
         if not cholesky(work.matrix, p, work.factor):
-            return likelihood, penalty, step, False
+            return likelihood, penalty, steps, False
         solve(work.factor, p, work.gradient, work.step)
         decrement = 0.0
         for a in range(p):
             decrement += work.gradient[a] * work.step[a]
-        if decrement < enough:
-            return likelihood + 0.5 * decrement, penalty, step, True
-        length = 1.0
-        for _ in range(_MAX_HALVINGS):
-            for a in range(p):
-                work.trial[a] = coefficients[a] + length * work.step[a]
-            linear_predictor(data.design, data.offset, columns, size, work.trial, work.eta)
-            new_likelihood = row_terms(
-                data.family, dispersion, data.y, data.weights, work.eta, work.score, work.information
-            )
-            new_penalty = half_quadratic(precision, size, work.trial)
-            if new_likelihood - new_penalty >= likelihood - penalty - 1e-12 * abs(likelihood):
-                break
-            length *= 0.5
-        else:
-            return likelihood, penalty, step, False
-        likelihood, penalty = new_likelihood, new_penalty
+        if decrement < enough and largest_change(data.design, columns, size, work.step, work.change) < _CHANGE:
+            return likelihood + 0.5 * decrement, penalty, steps, True
+        steps, halvings, length = steps + 1, 0, 1.0
         for a in range(p):
-            coefficients[a] = work.trial[a]
-    return likelihood, penalty, _MAX_STEPS, False
+            work.trial[a] = coefficients[a] + work.step[a]
+    return likelihood, penalty, steps, False
 
 
 @jit
@@ -240,10 +278,9 @@ def fit_mode(data, dispersion, columns, size, precision, enough, coefficients, w
         if not (converged and has_dispersion):
             break
         updated = best_dispersion(data, dispersion, work)
-        change = abs(math.log(updated / dispersion))
-        dispersion = updated
-        if change < 1e-7:
+        if abs(math.log(updated / dispersion)) < 1e-7:  # the likelihood at hand belongs to the present one
             break
+        dispersion = updated
     log_determinant = 0.0
     for a in range(size + 1):
         log_determinant += 2.0 * math.log(work.factor[a, a])
@@ -262,25 +299,29 @@ def best_dispersion(data, dispersion, work):
         step = first / second if second > 0.0 else math.copysign(1.0, first)
         step = min(max(step, -2.0), 2.0)
         # Beyond these the distribution is as good as a point mass, or as Poisson.
-        dispersion = min(max(dispersion * math.exp(step), 1e-8), 1e10)
-        if abs(step) < 1e-9 or dispersion == 1e10:
+        largest = 1e10 if data.family == GAMMA else 1e6
+        dispersion = min(max(dispersion * math.exp(step), 1e-8), largest)
+        if abs(step) < 1e-9 or dispersion == largest:
             break
     return dispersion
 
 
 @jit
 def dispersion_curvature(data, dispersion, columns, size, work):
-    """Negative second derivative in log(dispersion), less what the coefficients take up of it."""
+    """Negative second derivative in log(dispersion), less what the coefficients take up of it.
+
+    At least 1: where the data leave the dispersion open, as for counts without overdispersion, a factor e counts.
+    """
     cross = work.score
     _, second = dispersion_terms(data.family, dispersion, data.y, data.weights, work.eta, cross)
-    work.gradient[0] = cross.sum()
+    work.gradient[0] = total_of(cross)
     for a in range(size):
         work.gradient[a + 1] = dot(data.design[columns[a]], cross, 0, len(cross))
     solve(work.factor, size + 1, work.gradient, work.step)
     taken = 0.0
     for a in range(size + 1):
         taken += work.gradient[a] * work.step[a]
-    return max(second - taken, 1e-12)
+    return max(second - taken, 1.0)
 
 
 @jit
@@ -373,8 +414,28 @@ def slope_quadratic(data, intercept, work):
 
 
 @jit
-def walk_models(data, masks, kind, scale, diagonal, start, dispersion, tolerance, statistics):
-    """Fit models one after the other, each from the coefficients of those before it.
+def columns_of(included, columns):
+    """List the columns that are included."""
+    size = 0
+    for column in range(len(included)):
+        if included[column]:
+            columns[size] = column
+            size += 1
+    return size
+
+
+@jit
+def all_positive(values, columns, size):
+    """Whether all the listed values are positive."""
+    n_positive = 0
+    for a in range(size):
+        n_positive += values[columns[a]] > 0.0
+    return n_positive == size
+
+
+@jit
+def walk_models(data, included, kind, scale, diagonal, start, dispersion, tolerance, statistics):
+    """Fit models, given as rows of Booleans, one after the other, each from the coefficients of those before it.
 
     `start` (intercept first, then one per column) is where the first begins and where the last ends. A model with
     linearly dependent columns gets NaN; one whose mode was not found gets pivot 0.
@@ -384,19 +445,24 @@ def walk_models(data, masks, kind, scale, diagonal, start, dispersion, tolerance
     columns = np.empty(n_columns, np.int64)
     precision = np.empty((n_columns, n_columns))
     coefficients = np.empty(n_columns + 1)
-    for model in range(len(masks)):
-        size = columns_of(masks[model], columns)
+    for model in range(len(included)):
+        size = columns_of(included[model], columns)
         out = statistics[model]
         out[LOG_NULL_DETERMINANT] = null_log_determinant(data, columns, size, tolerance, work.matrix, work.factor)
+        if kind == DIAGONAL and math.isnan(out[LOG_NULL_DETERMINANT]) and all_positive(diagonal, columns, size):
+            out[LOG_NULL_DETERMINANT] = 0.0  # a proper prior on each coefficient: nothing is wrong
         if math.isnan(out[LOG_NULL_DETERMINANT]):
-            out[:] = np.nan
+            for i in range(N_STATISTICS):
+                out[i] = np.nan
             continue
         fill_precision(data, columns, size, kind, scale, diagonal, precision)
         coefficients[0] = start[0]
         for a in range(size):
             coefficients[a + 1] = start[columns[a] + 1]
         mode = fit_mode(data, dispersion, columns, size, precision, _DECREMENT, coefficients, work)
-        pivot = relative_pivot(data, columns, size, work) if mode.converged else 0.0
+        pivot = 1.0 if mode.converged else 0.0
+        if mode.converged and kind == NO_PRIOR:
+            pivot = relative_pivot(data, columns, size, work)
         out[LOG_LIKELIHOOD] = mode.log_likelihood
         out[PENALTY] = mode.penalty
         out[LOG_DETERMINANT] = mode.log_determinant
@@ -474,84 +540,72 @@ def extrapolate(recent, known, coefficients, length):
 
 @jit
 def integrate_over_g(
-    data, prior, maximise, x_start, step, dispersion, columns, size, log_null, precision, coefficients, work
+    data, prior, maximise, x_start, step, max_nodes, dispersion, columns, size, log_null, precision, coefficients, work
 ):
     """Log of the integral of Laplace's approximation over g (or its maximum), by the trapezoidal rule in x.
 
     The nodes are `x_start` and its neighbours on a lattice, out to where nothing is left. Each mode is sought from that
-    of the node before. Returns the value, the best x, the posterior mean of u, a state (0 if all is well, 2 if some mode
-    was not found, 3 if the integral has no end) and the number of nodes that matter. `coefficients` receive the mode at
-    the best x.
+    of the node before. Returns the value, the best x, the posterior mean of u, a state (0 if all is well, 2 if some
+    mode was not found, 3 if the integral has no end) and the number of nodes that matter. `coefficients` receive the
+    mode at the best x.
     """
-    at_start = coefficients[: size + 1].copy()
-    at_best = at_start.copy()
-    bounded = True
-    recent = np.empty((3, size + 1))
-    best, best_x = -np.inf, x_start
-    found = True
-    total, total_u = 0.0, 0.0
-    values = np.empty(2 * _MAX_NODES)
+    p = size + 1
+    at_start, at_best, recent = np.empty(p), np.empty(p), np.empty((3, p))
+    copy_to(coefficients, p, at_start)
+    values = np.empty(2 * max_nodes)
     n_values = 0
+    best, best_x, best_log_u = -np.inf, x_start, 0.0
+    total, total_u = 0.0, 0.0
+    found, bounded = True, True
     for direction in (1, -1):
-        coefficients[: size + 1] = at_start
-        recent[0] = at_start
+        copy_to(at_start, p, coefficients)
+        copy_to(at_start, p, recent[0])
         d = dispersion
-        for node in range(0 if direction == 1 else 1, _MAX_NODES):
+        ended = False
+        for node in range(0 if direction == 1 else 1, max_nodes):
             x = x_start + direction * node * step
             log_u, log_p = log_density(prior, size, x)
-            if maximise:
-                log_p = 0.0
-            extrapolate(recent, min(node, 3), coefficients, size + 1)
+            extrapolate(recent, min(node, 3), coefficients, p)
             value, d, converged = laplace_given_u(
                 data, log_u, d, columns, size, log_null, precision, coefficients, work
             )
+            if not converged:  # rounding has taken over; what is left beyond does not count
+                found &= n_values > 0 and values[n_values - 1] < best - _TAIL
+                ended = True
+                break
+            if not maximise:
+                value += log_p
             if node == 0:
-                at_start[:] = coefficients[: size + 1]
-            if node > 0 or direction == -1:
-                recent[2] = recent[1]
-                recent[1] = recent[0]
-            recent[0] = coefficients[: size + 1]
-            found &= converged
-            value += log_p
+                copy_to(coefficients, p, at_start)
+            else:
+                copy_to(recent[1], p, recent[2])
+                copy_to(recent[0], p, recent[1])
+            copy_to(coefficients, p, recent[0])
             values[n_values] = value
             n_values += 1
             if value > best:
                 total *= math.exp(best - value)
                 total_u *= math.exp(best - value)
-                best, best_x = value, x
-                at_best[:] = coefficients[: size + 1]
+                best, best_x, best_log_u = value, x, log_u
+                copy_to(coefficients, p, at_best)
             total += math.exp(value - best)
             total_u += math.exp(value - best + log_u)
             if value < best - _NEGLIGIBLE or (maximise and x > _HIGHEST_X):
+                ended = True
                 break
-        else:
-            bounded = False
-    coefficients[: size + 1] = at_best
+        bounded &= ended
+    copy_to(at_best, p, coefficients)
     n_matter = 0
     for i in range(n_values):
         n_matter += values[i] > best - _MATTERS
     state = (0 if found else 2) if bounded else 3
-    if not maximise:
-        return best + math.log(total * step), best_x, total_u / total, state, n_matter
-    low, high = best_x - step, best_x + step
-    for _ in range(16):  # golden section
-        for side in (0.381966, 0.618034):
-            x = low + side * (high - low)
-            log_u, _ = log_density(prior, size, x)
-            value, dispersion, _ = laplace_given_u(
-                data, log_u, dispersion, columns, size, log_null, precision, coefficients, work
-            )
-            if value > best:
-                best, best_x = value, x
-        if best_x < 0.5 * (low + high):
-            high = low + 0.618034 * (high - low)
-        else:
-            low = low + 0.381966 * (high - low)
-    return best, best_x, math.exp(log_density(prior, size, best_x)[0]), state, n_matter
+    if maximise:
+        return best, best_x, math.exp(best_log_u), state, n_matter
+    return best + math.log(total * step), best_x, total_u / total, state, n_matter
 
 
 @jit
-def walk_mixtures(data, masks, prior, maximise, start, dispersion, tolerance, values, mean_u, state):
+def walk_mixtures(data, included, prior, maximise, start, dispersion, tolerance, values, mean_u, state):
     """Integrate models over g one after the other, each from where those before it ended; constants of 2 pi apart.
 
     `state` is 1 for linearly dependent columns, otherwise that of `integrate_over_g`.
@@ -562,10 +616,11 @@ def walk_mixtures(data, masks, prior, maximise, start, dispersion, tolerance, va
     precision = np.empty((n_columns, n_columns))
     coefficients = np.empty(n_columns + 1)
     # Each size has its own x for the same u; begin where a unit-information prior has its g.
-    best_x = np.full(n_columns + 1, np.nan)
-    steps = np.empty(n_columns + 1)
-    for model in range(len(masks)):
-        size = columns_of(masks[model], columns)
+    best_x, steps = np.empty(n_columns + 1), np.empty(n_columns + 1)
+    for size in range(n_columns + 1):
+        best_x[size] = np.nan
+    for model in range(len(included)):
+        size = columns_of(included[model], columns)
         log_null = null_log_determinant(data, columns, size, tolerance, work.matrix, work.factor)
         state[model] = 1 if math.isnan(log_null) else 0
         if state[model] == 1:
@@ -573,25 +628,22 @@ def walk_mixtures(data, masks, prior, maximise, start, dispersion, tolerance, va
         coefficients[0] = start[0]
         for a in range(size):
             coefficients[a + 1] = start[columns[a] + 1]
-        if size == 0:
-            mode = fit_mode(data, dispersion, columns, 0, precision, _DECREMENT, coefficients, work)
-            values[model] = mode.log_likelihood - 0.5 * mode.log_determinant
-            if data.family >= GAMMA:
-                values[model] += log_constants(data.family, mode.dispersion, data.y, data.weights)
-            mean_u[model] = 1.0
-            continue
         if math.isnan(best_x[size]):
-            steps[size] = min(math.sqrt(2.0 / size), _WIDEST_STEP)
+            steps[size] = min(math.sqrt(2.0 / max(size, 1)), _WIDEST_STEP)
             best_x[size] = 0.0 if prior.is_zellner_siow else math.log(prior.v[size] / (1.0 + prior.n_obs))
             if not prior.is_zellner_siow and prior.v[size] > 0.5 * prior.n_obs:
                 best_x[size] = 0.0
-        for _ in range(5):  # the step of the last model of this size, unless it turns out too wide
-            values[model], best_x[size], mean_u[model], state[model], n_matter = integrate_over_g(
+        step = _WIDEST_STEP if maximise else steps[size]
+        max_nodes = _MAX_NODES if size else 1  # without columns there is no g
+        found_state = 0
+        for attempt in range(8):
+            result = integrate_over_g(
                 data,
                 prior,
-                maximise,
+                maximise or size == 0,
                 best_x[size],
-                steps[size],
+                step,
+                max_nodes,
                 dispersion,
                 columns,
                 size,
@@ -600,10 +652,23 @@ def walk_mixtures(data, masks, prior, maximise, start, dispersion, tolerance, va
                 coefficients,
                 work,
             )
-            enough = n_matter >= _FEWEST_NODES
-            steps[size] = min(max(steps[size] * n_matter / (_FEWEST_NODES + 1.5), 0.02), _WIDEST_STEP)
-            if enough:
+            values[model], best_x[size], mean_u[model] = result[0], result[1], result[2]
+            if attempt == 0:
+                found_state = result[3]
+            if size == 0:
+                found_state, mean_u[model] = 0, 1.0
                 break
+            if maximise:  # closer and closer around the best
+                step, max_nodes = 0.4 * step, 4
+            elif result[3] == 3 and step < _WIDEST_STEP:
+                step = _WIDEST_STEP
+            else:  # the step of the last model of this size, unless it turns out too wide
+                step = min(max(step * result[4] / (_FEWEST_NODES + 1.5), 0.02), _WIDEST_STEP)
+                steps[size] = step
+                found_state = result[3]
+                if result[4] >= _FEWEST_NODES:
+                    break
+        state[model] = found_state
         start[0] = coefficients[0]
         for a in range(size):
             start[columns[a] + 1] = coefficients[a + 1]

@@ -119,7 +119,8 @@ def mixture_parameters(prior: CoefficientPrior, n_obs: float, size: int) -> Mixt
             top = n_obs + size + 1
             return MixtureParameters(a=1.0, b=1.0, r=1.0, v=top / (size + 1), kappa=top / n_obs)
         case "beta-prime":
-            return MixtureParameters(a=0.5, b=n_obs - size - 1.5)
+            # Not a prior for models as large as the data; such models are left without a score.
+            return MixtureParameters(a=0.5, b=max(n_obs - size - 1.5, 0.05))
         case "cch":
             return MixtureParameters(a=prior["a"], b=prior["b"], s=prior["s"])
         case "tg":

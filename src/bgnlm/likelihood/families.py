@@ -94,11 +94,12 @@ class Family:
             case "logit", _:
                 return mean * (1.0 - mean)
             case "probit", _:
-                density = np.exp(-0.5 * eta**2) / np.sqrt(2.0 * np.pi)
-                return np.asarray(density**2 / np.maximum(mean * (1.0 - mean), 1e-300))
+                from scipy.special import log_ndtr
+
+                return np.asarray(np.exp(-(eta**2) - log_ndtr(eta) - log_ndtr(-eta)) / (2.0 * np.pi))
             case "cloglog", _:
-                rate = np.exp(np.minimum(eta, 500.0))
-                return np.asarray(rate**2 / np.maximum(np.expm1(np.minimum(rate, 700.0)), 1e-300))
+                rate = np.exp(np.minimum(eta, 6.5))  # beyond, next to nothing is left: e^-665
+                return np.asarray(rate**2 / np.expm1(rate))
             case _, "poisson":
                 return mean
             case _, "gamma":

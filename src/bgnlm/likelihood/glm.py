@@ -69,7 +69,7 @@ def glm_statistics(
     used = weights > 0
     if not used.all():
         y, X, weights, offset = y[used], X[used], weights[used], offset[used]
-    constant = is_constant(family, y)
+    constant = is_constant(family, y, offset)
     intercept, dispersion = null_model(family, y, weights, offset, constant)
     information = weights * family.expected_information(intercept + offset, dispersion)
     design = np.empty((X.shape[1], len(y)))
@@ -90,9 +90,10 @@ def glm_statistics(
     )
 
 
-def is_constant(family: Family, y: FloatArray) -> bool:
-    """Whether the null model has no mode: nothing but zeros (or ones), or no variation at all."""
-    lowest, highest = float(y.min()), float(y.max())
+def is_constant(family: Family, y: FloatArray, offset: FloatArray) -> bool:
+    """Whether the null model has no mode: nothing but zeros (or ones), or no variation beyond the offset."""
+    relative = y * np.exp(np.clip(offset.mean() - offset, -500.0, 500.0)) if family.name == "gamma" else y
+    lowest, highest = float(relative.min()), float(relative.max())
     match family.name:
         case "binomial":
             return highest == 0.0 or lowest == 1.0

@@ -12,6 +12,7 @@ from bgnlm.likelihood.glm_score import GlmScore
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.script import script_fit
 from bgnlm.likelihood.status import ModelStatus
+from bgnlm.likelihood.subsets import unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +26,15 @@ class GlmPopulation:
 
         Where g is integrated out, coefficients and covariance are those at the posterior mean of 1 / (1 + g).
         """
-        masks = np.array([0, sum(1 << column for column in columns)], dtype=np.int64)
-        values, status, mean_u = self.score.evaluate(masks)
+        included = np.zeros((2, self.score.statistics.n_columns), dtype=np.bool_)
+        included[1, columns] = True
+        values, status, mean_u = self.score.evaluate(included)
         found = ModelStatus(int(status[1]))
         mode = self._mode(np.array(columns, dtype=np.int64), float(mean_u[1]), found)
         coefficients, factor, dispersion, gain = mode
         return ModelFit(
             log_marginal=float(values[1]),
-            log_bayes_factor=float(values[1] - values[0]),
+            log_bayes_factor=float(values[1] - values[0]) if np.isfinite(values).all() else -math.inf,
             status=found,
             coefficients=coefficients,
             covariance_factor=factor,
@@ -61,14 +63,20 @@ class GlmPopulation:
 
     def _coefficients(self, masks: IntArray) -> FloatArray:
         """Coefficients of each model, zero for columns it does not have."""
-        n_columns = self.score.statistics.n_columns
-        _, status, mean_u = self.score.evaluate(masks)
-        rows = np.zeros((len(masks), n_columns + 1))
-        for i, mask in enumerate(masks.tolist()):
-            columns = np.array([j for j in range(n_columns) if mask >> j & 1], dtype=np.int64)
+        included = unpack(masks, self.score.statistics.n_columns)
+        _, status, mean_u = self.score.evaluate(included)
+        rows = np.zeros((len(masks), included.shape[1] + 1))
+        for i, row in enumerate(included):
+            columns = np.flatnonzero(row)
             mode = self._mode(columns, float(mean_u[i]), ModelStatus(int(status[i])))
             rows[i, np.append(0, columns + 1)] = mode[0]
         return rows
+
+    def _nothing(self, size: int) -> tuple[FloatArray, FloatArray, float, float]:
+        """What `_mode` answers for a model without one: the null model."""
+        statistics = self.score.statistics
+        coefficients = np.append(statistics.intercept, np.zeros(size))
+        return coefficients, np.zeros((size + 1, size + 1)), statistics.dispersion, 0.0
 
     def _mode(
         self, columns: IntArray, mean_u: float, status: ModelStatus
@@ -77,8 +85,7 @@ class GlmPopulation:
         statistics = self.score.statistics
         size = len(columns)
         if status in (ModelStatus.RANK_DEFICIENT, ModelStatus.CONSTANT_RESPONSE):
-            coefficients = np.append(statistics.intercept, np.zeros(size))
-            return coefficients, np.zeros((size + 1, size + 1)), statistics.dispersion, 0.0
+            return self._nothing(size)
         if self.score.prior.name == "script":
             return script_fit(statistics, columns)
         work = kernels.workspace(len(statistics.data.y), size)
@@ -96,12 +103,13 @@ class GlmPopulation:
             null,
             kernels.workspace(len(work.eta), 0),
         )
-        factor = np.linalg.inv(np.tril(work.factor[: size + 1, : size + 1])).T
-        return (
-            *_to_data_scale(statistics, columns, unit, factor, shrinkage),
-            float(mode.dispersion),
-            float(mode.log_likelihood - nothing.log_likelihood),
-        )
+        lower = np.tril(work.factor[: size + 1, : size + 1])
+        if not (np.isfinite(lower).all() and np.isfinite(unit).all() and (np.diag(lower) > 0).all()):
+            return self._nothing(size)
+        factor = np.linalg.inv(lower).T
+        gain = mode.log_likelihood + self.score.constants(np.array([mode.dispersion]))[0]
+        gain -= nothing.log_likelihood + self.score.constants(np.array([nothing.dispersion]))[0]
+        return *_to_data_scale(statistics, columns, unit, factor, shrinkage), float(mode.dispersion), float(gain)
 
 
 def _to_data_scale(

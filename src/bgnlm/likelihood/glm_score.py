@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bgnlm._typing import AnyArray, FloatArray, IntArray
+from bgnlm._typing import AnyArray, BoolArray, FloatArray, IntArray
 from bgnlm.errors import SettingError
 from bgnlm.kernels import families as row_kernels
 from bgnlm.kernels import glm as kernels
@@ -22,7 +22,7 @@ _FLAT = ("jeffreys", "bic", "aic")
 
 
 class GlmScore:
-    """Log marginal likelihoods of models over the columns of `statistics`, given by their bit masks."""
+    """Log marginal likelihoods of models over the columns of `statistics`, given as rows of Booleans."""
 
     def __init__(self, prior: CoefficientPrior, statistics: GlmStatistics) -> None:
         if prior.name == "known-variance":
@@ -35,28 +35,35 @@ class GlmScore:
         # Parameters with a flat prior that Laplace's method integrates out: intercept and log dispersion.
         self._n_flat = 1 + int(statistics.family.has_dispersion)
 
-    def log_marginals(self, masks: IntArray) -> tuple[FloatArray, AnyArray]:
+    def log_marginals(self, included: BoolArray) -> tuple[FloatArray, AnyArray]:
         """Compute log p(y | m) with all constants, and the `ModelStatus` of each model."""
-        values, status, _ = self.evaluate(masks)
+        values, status, _ = self.evaluate(included)
         return values, status
 
-    def evaluate(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+    def evaluate(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """The same, and the posterior mean of u = 1 / (1 + g); 0 for priors without g."""
-        sizes = np.array([mask.bit_count() for mask in masks.tolist()])
+        sizes = included.sum(axis=1)
         if self.statistics.constant_response:
-            status = np.full(len(masks), ModelStatus.CONSTANT_RESPONSE, dtype=np.int8)
-            return self._nothing_explained(sizes), status, np.ones(len(masks))
+            status = np.full(len(included), ModelStatus.CONSTANT_RESPONSE, dtype=np.int8)
+            return self._nothing_explained(sizes), status, np.ones(len(included))
         if self.prior.name == "script":
-            return self._as_the_scripts(masks)
+            return self._as_the_scripts(included)
         if self.prior.name in _FLAT or self._is_local:
-            values, status, mean_u = self._at_estimate(masks, sizes)
+            values, status, mean_u = self._at_estimate(included, sizes)
         elif self.prior.name in ("g", "gaussian"):
-            values, status, mean_u = self._at_mode(masks, sizes)
+            values, status, mean_u = self._at_mode(included, sizes)
         else:
-            values, status, mean_u = self._over_g(masks)
+            values, status, mean_u = self._over_g(included)
         saturated = (sizes >= self.statistics.n_obs - 1) & (status == ModelStatus.OK)
+        if self.prior.name == "beta-prime":
+            without = (sizes >= self.statistics.n_obs - 1.5) & (sizes > 0)
+            values[without] = -np.inf
+            saturated |= without & (status != ModelStatus.RANK_DEFICIENT)
         status[saturated] = ModelStatus.SATURATED
-        return values, status, mean_u
+        lost = ~np.isfinite(values) & (status == ModelStatus.OK)  # beyond the range of floating-point numbers
+        lost |= np.isnan(values) | (values == np.inf)
+        values[lost], status[lost] = -np.inf, ModelStatus.IMPRECISE
+        return values, status, np.where(np.isfinite(mean_u), mean_u, 1.0)
 
     def precision(self, columns: IntArray, mean_u: float) -> tuple[FloatArray, float]:
         """Prior precision of the slopes of one model at the posterior mean of u, and the factor on its mode."""
@@ -68,26 +75,25 @@ class GlmScore:
         u = min(mean_u, 1.0 - 1e-12)
         return u / (1.0 - u) * self.statistics.data.null_information[np.ix_(columns, columns)], 1.0
 
-    def _as_the_scripts(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+    def _as_the_scripts(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Minus half the deviance, by the iterations of the authors' scripts."""
-        values, status = np.empty(len(masks)), np.zeros(len(masks), dtype=np.int8)
-        for i, mask in enumerate(masks.tolist()):
-            columns = [j for j in range(self.statistics.n_columns) if mask >> j & 1]
-            values[i] = -0.5 * script_deviance(self.statistics, columns)
-        return values, status, np.zeros(len(masks))
+        values, status = np.empty(len(included)), np.zeros(len(included), dtype=np.int8)
+        for i, row in enumerate(included):
+            values[i] = -0.5 * script_deviance(self.statistics, np.flatnonzero(row))
+        return values, status, np.zeros(len(included))
 
     @property
     def _is_local(self) -> bool:
         return self.prior.information == "local" and self.prior.name != "gaussian"
 
-    def _at_estimate(self, masks: IntArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+    def _at_estimate(self, included: BoolArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Priors expanded at the maximum likelihood estimate."""
-        rows = self._walk(masks, kernels.NO_PRIOR, 0.0)
-        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self._constants(rows[:, kernels.DISPERSION])
+        rows = self._walk(included, kernels.NO_PRIOR, 0.0)
+        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self.constants(rows[:, kernels.DISPERSION])
         status = self._status(rows)
         separated = (rows[:, kernels.PIVOT] < _SEPARATED) & (status != ModelStatus.RANK_DEFICIENT)
         status[separated] = ModelStatus.SEPARATED
-        mean_u = np.zeros(len(masks))
+        mean_u = np.zeros(len(included))
         match self.prior.name:
             case "jeffreys":
                 value = likelihood + 0.5 * (sizes + 1) * _LOG_2PI
@@ -96,7 +102,8 @@ class GlmScore:
             case "aic":
                 value = likelihood - (sizes + 1)
             case _:
-                spread = np.log(rows[:, kernels.TOTAL_INFORMATION]) + rows[:, kernels.LOG_CURVATURE]
+                with np.errstate(divide="ignore"):
+                    spread = np.log(rows[:, kernels.TOTAL_INFORMATION]) + rows[:, kernels.LOG_CURVATURE]
                 value = likelihood + 0.5 * (self._n_flat * _LOG_2PI - spread)
                 factor, mean_u = self._local_factor(sizes, rows[:, kernels.QUADRATIC])
                 value += factor
@@ -104,35 +111,36 @@ class GlmScore:
         value[status == ModelStatus.RANK_DEFICIENT] = -np.inf
         return value, status, mean_u
 
-    def _at_mode(self, masks: IntArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+    def _at_mode(self, included: BoolArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """A normal prior with given covariance: Laplace's method once for each model."""
-        log_precision = np.zeros(len(masks))
+        log_precision = np.zeros(len(included))
         if self.prior.name == "gaussian":
             diagonal = np.square(self.statistics.deviations) / self.prior["variance"]
-            rows = self._walk(masks, kernels.DIAGONAL, 0.0, diagonal)
+            rows = self._walk(included, kernels.DIAGONAL, 0.0, diagonal)
             with np.errstate(divide="ignore"):
                 log_diagonal = np.log(diagonal)
-            for j in range(self.statistics.n_columns):
-                log_precision[(masks >> j) & 1 == 1] += log_diagonal[j]
+            log_precision = np.where(included, log_diagonal, 0.0).sum(axis=1)
         else:
             g = self._given_g
-            rows = self._walk(masks, kernels.NULL_INFORMATION, 1.0 / g)
+            rows = self._walk(included, kernels.NULL_INFORMATION, 1.0 / g)
             log_precision = rows[:, kernels.LOG_NULL_DETERMINANT] - sizes * math.log(g)
-        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self._constants(rows[:, kernels.DISPERSION])
+        likelihood = rows[:, kernels.LOG_LIKELIHOOD] + self.constants(rows[:, kernels.DISPERSION])
         value = likelihood - rows[:, kernels.PENALTY]
         value += 0.5 * (log_precision + self._n_flat * _LOG_2PI - rows[:, kernels.LOG_DETERMINANT])
         status = self._status(rows)
+        status[(rows[:, kernels.PIVOT] == 0.0) & (status == ModelStatus.OK)] = ModelStatus.IMPRECISE
         value[status == ModelStatus.RANK_DEFICIENT] = -np.inf
         mean_u = 0.0 if self.prior.name == "gaussian" else 1.0 / (1.0 + self._given_g)
-        return value, status, np.full(len(masks), mean_u)
+        return value, status, np.full(len(included), mean_u)
 
-    def _over_g(self, masks: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
+    def _over_g(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Integrate (or maximise) over g, with Laplace's method at each."""
         statistics = self.statistics
-        value, mean_u, state = np.empty(len(masks)), np.empty(len(masks)), np.empty(len(masks), dtype=np.int8)
+        value, mean_u = np.empty(len(included)), np.ones(len(included))
+        state = np.empty(len(included), dtype=np.int8)
         kernels.walk_mixtures(
             statistics.data,
-            masks,
+            included,
             self._mixing_prior(),
             self.prior.name == "eb-local",
             statistics.start(),
@@ -144,7 +152,7 @@ class GlmScore:
         )
         value += 0.5 * self._n_flat * _LOG_2PI
         if not statistics.family.has_dispersion:
-            value += self._constants(np.ones(1))[0]
+            value += self.constants(np.ones(1))[0]
         value[state == 1] = -np.inf
         status = np.where(state == 1, ModelStatus.RANK_DEFICIENT, ModelStatus.OK).astype(np.int8)
         status[state == 2] = ModelStatus.IMPRECISE
@@ -203,12 +211,12 @@ class GlmScore:
             case _:
                 return self._local_factor(sizes, np.zeros(len(sizes)))[0]
 
-    def _walk(self, masks: IntArray, kind: int, scale: float, diagonal: FloatArray | None = None) -> FloatArray:
+    def _walk(self, included: BoolArray, kind: int, scale: float, diagonal: FloatArray | None = None) -> FloatArray:
         statistics = self.statistics
-        rows = np.empty((len(masks), kernels.N_STATISTICS))
+        rows = np.empty((len(included), kernels.N_STATISTICS))
         kernels.walk_models(
             statistics.data,
-            masks,
+            included,
             kind,
             scale,
             np.empty(0) if diagonal is None else diagonal,
@@ -219,7 +227,8 @@ class GlmScore:
         )
         return rows
 
-    def _constants(self, dispersions: FloatArray) -> FloatArray:
+    def constants(self, dispersions: FloatArray) -> FloatArray:
+        """Log-likelihood terms that depend on response and dispersion alone, for each dispersion."""
         data = self.statistics.data
         if not self.statistics.family.has_dispersion:
             return np.full(len(dispersions), row_kernels.log_constants(data.family, 1.0, data.y, data.weights))

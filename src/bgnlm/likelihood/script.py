@@ -15,9 +15,9 @@ _MAX_STEPS = 25
 _ENOUGH = 1e-8
 
 
-def script_deviance(statistics: GlmStatistics, columns: list[int]) -> float:
+def script_deviance(statistics: GlmStatistics, columns: IntArray) -> float:
     """Deviance of the model with the given columns."""
-    return _iterate(statistics, np.array(columns, dtype=np.int64))[1]
+    return _iterate(statistics, columns)[1]
 
 
 def script_fit(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray, FloatArray, float, float]:
@@ -26,6 +26,7 @@ def script_fit(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray
     return coefficients, factor, 1.0, 0.5 * (_iterate(statistics, columns[:0])[1] - deviance)
 
 
+@np.errstate(all="ignore")  # where classes separate the working weights underflow, as they do in the scripts
 def _iterate(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray, float, FloatArray]:
     family, data = statistics.family, statistics.data
     if family.name not in ("binomial", "poisson") or family.link == "cloglog":
@@ -45,6 +46,7 @@ def _iterate(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray, 
         good = (slope != 0) & (variance > 0)
         root = np.where(good, np.sqrt(w / np.where(good, variance, 1.0)) * np.abs(slope), 0.0)
         working = eta - data.offset + np.where(good, (y - mean) / np.where(good, slope, 1.0), 0.0)
+        root, working = np.nan_to_num(root, posinf=0.0), np.nan_to_num(working, posinf=0.0, neginf=0.0)
         coefficients = np.linalg.lstsq(design * root[:, None], working * root, rcond=1e-13)[0]
         eta = data.offset + design @ coefficients
         mean = family.mean(eta)

@@ -38,8 +38,8 @@ _ADVICE = {
         "Use a prior with information='null', the default, under which the estimate is finite"
     ),
     ModelStatus.IMPRECISE: (
-        "its columns are so nearly dependent that its score is only known from below; there are too many such models "
-        "to compute all of them from the data. Drop one of the nearly dependent columns"
+        "its score is not known to all digits, because its columns are so nearly dependent, or separate the responses "
+        "so far, that rounding takes over. Drop one of the nearly dependent columns, or use a given g"
     ),
 }
 

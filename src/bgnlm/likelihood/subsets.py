@@ -80,6 +80,14 @@ def pack(included: BoolArray) -> AnyArray:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
+def unpack(masks: IntArray, n_columns: int) -> BoolArray:
+    """Bit masks of up to 63 columns as rows of Booleans."""
+    included = np.empty((len(masks), n_columns), dtype=np.bool_)
+    for j in range(n_columns):
+        included[:, j] = (masks >> j) & 1
+    return included
+
+
 def status_of(statistics: GramStatistics, result: SubsetScores) -> AnyArray:
     """`ModelStatus` of each model, as small integers."""
     status = np.zeros(len(result.scores), dtype=np.int8)

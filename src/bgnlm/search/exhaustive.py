@@ -19,7 +19,7 @@ from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.refine import refine
 from bgnlm.likelihood.status import ModelStatus, advice
-from bgnlm.likelihood.subsets import SubsetScores, score_all_subsets, status_of
+from bgnlm.likelihood.subsets import SubsetScores, score_all_subsets, status_of, unpack
 from bgnlm.search.prior import resolve_penalty
 
 MAX_COLUMNS = 24
@@ -67,10 +67,7 @@ class EnumeratedModels:
     @property
     def included(self) -> BoolArray:
         """Return the models as rows of a Boolean matrix (models, columns)."""
-        matrix = np.empty((len(self), len(self.names)), dtype=np.bool_)
-        for j in range(len(self.names)):
-            matrix[:, j] = (self.masks >> j) & 1
-        return matrix
+        return unpack(self.masks, len(self.names))
 
     def columns_of(self, model: int) -> tuple[int, ...]:
         """Return the columns of the model at place `model`, 0 the most probable."""
@@ -189,6 +186,8 @@ def enumerate_population(
     else:
         found = _score_glm(population, costs, max_model_size)
     log_joint = found.log_marginal + found.log_prior
+    if not np.isfinite(log_joint.max()):  # nothing can be scored: what is left is the model without columns
+        log_joint = np.where(found.masks == 0, 0.0, -np.inf)
     weights = np.exp(log_joint - log_joint.max())
     weights /= weights.sum()
     order = np.argsort(-log_joint, kind="stable")
@@ -236,10 +235,11 @@ def _score_glm(population: GlmPopulation, costs: FloatArray, max_model_size: int
     steps = np.arange(2 ** len(costs))
     masks = steps ^ (steps >> 1)
     log_prior = _log_prior(costs)[masks]
+    included = unpack(masks, len(costs))
     if max_model_size < len(costs):
-        small = np.array([mask.bit_count() <= max_model_size for mask in masks.tolist()])
-        masks, log_prior = masks[small], log_prior[small]
-    log_marginal, status = population.score.log_marginals(masks)
+        small = included.sum(axis=1) <= max_model_size
+        masks, log_prior, included = masks[small], log_prior[small], included[small]
+    log_marginal, status = population.score.log_marginals(included)
     if population.score.statistics.constant_response:
         _warn_constant()
     return _Scored(masks, log_marginal, log_prior, status)
