@@ -6,7 +6,6 @@ under the default prior. The Gram matrix and the table of the prior are made onc
 
 import argparse
 import os
-from collections.abc import Callable
 from time import perf_counter
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -14,6 +13,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
 
+from benchmarks.timing import best_time  # noqa: E402
 from bgnlm import CoefficientPrior  # noqa: E402
 from bgnlm.likelihood.gaussian import GaussianScore  # noqa: E402
 from bgnlm.likelihood.gram import GramStatistics, gram_statistics  # noqa: E402
@@ -21,17 +21,6 @@ from bgnlm.likelihood.subsets import score_all_subsets, score_subsets  # noqa: E
 from bgnlm.likelihood.tabulate import TabulatedScore  # noqa: E402
 
 REPEATS = 5
-
-
-def best_time(action: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of several runs, after one that does not count."""
-    action()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        action()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def data(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,11 +62,11 @@ def measure(n_rows: int) -> None:
         if n_columns == 40:
             included = subsets_of_size(8, n_columns, 300_000)
             n_models = len(included)
-            seconds = best_time(lambda: score_subsets(statistics, score, included))  # noqa: B023
+            seconds = best_time(lambda: score_subsets(statistics, score, included), REPEATS)  # noqa: B023
             slow = included
         else:
             n_models = 2**n_columns
-            seconds = best_time(lambda: score_all_subsets(statistics, score, n_columns))  # noqa: B023
+            seconds = best_time(lambda: score_all_subsets(statistics, score, n_columns), REPEATS)  # noqa: B023
             slow = np.random.default_rng(3).random((200, n_columns)) < 0.5
         lower = score.table(0, 1.0).lower
         table_seconds = best_time(

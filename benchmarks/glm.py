@@ -4,14 +4,13 @@ A warm start is the mode of the model without the last column. All times are aft
 """
 
 import os
-from collections.abc import Callable
-from time import perf_counter
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"
 
 import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
 
+from benchmarks.timing import best_time  # noqa: E402
 from bgnlm import CoefficientPrior, enumerate_models  # noqa: E402
 from bgnlm.likelihood.families import resolve_family  # noqa: E402
 from bgnlm.likelihood.glm import GlmStatistics, glm_statistics  # noqa: E402
@@ -19,17 +18,6 @@ from bgnlm.likelihood.glm_score import GlmScore  # noqa: E402
 from bgnlm.likelihood.surrogate import quadratic_surrogate  # noqa: E402
 
 SIZES = ((143, 10), (1_536, 60), (20_000, 50))
-
-
-def best_time(action: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest of several runs, after one that does not count."""
-    action()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        action()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def data(family: str, n_rows: int, n_columns: int) -> GlmStatistics:

@@ -306,7 +306,10 @@ def test_dispersion_against_scipy(family, link, shape):
     work.eta[:] = eta
     for start in (1e-3, 1.0, 1e5):
         for function in (kernels.best_dispersion, kernels.best_dispersion.py_func):
-            assert function(data, start, work) == pytest.approx(np.exp(found.x[0]), rel=1e-4)
+            # the larger, the flatter the likelihood that the reference maximises
+            assert function(data, start, work) == pytest.approx(
+                np.exp(found.x[0]), rel=1e-4 + 1e-5 * np.exp(found.x[0])
+            )
 
 
 def _gray(p):

@@ -8,6 +8,7 @@ from bgnlm._typing import AnyArray, BoolArray, FloatArray, IntArray
 from bgnlm.errors import SettingError
 from bgnlm.kernels import families as row_kernels
 from bgnlm.kernels import glm as kernels
+from bgnlm.kernels import glm_mixtures as mixture_kernels
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, MixtureParameters, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, log_normaliser, zellner_siow
 from bgnlm.likelihood.glm import GlmStatistics
@@ -138,7 +139,7 @@ class GlmScore:
         statistics = self.statistics
         value, mean_u = np.empty(len(included)), np.ones(len(included))
         state = np.empty(len(included), dtype=np.int8)
-        kernels.walk_mixtures(
+        mixture_kernels.walk_mixtures(
             statistics.data,
             included,
             self._mixing_prior(),
@@ -160,7 +161,7 @@ class GlmScore:
         value[state == 3] = -np.inf
         return value, status, mean_u
 
-    def _mixing_prior(self) -> kernels.MixingPrior:
+    def _mixing_prior(self) -> mixture_kernels.MixingPrior:
         n = self.statistics.n_obs
         sizes = range(self.statistics.n_columns + 1)
         parameters = [mixture_parameters(self.prior, n, size) for size in sizes]
@@ -172,7 +173,7 @@ class GlmScore:
             [log_normaliser(self._density(size)) if size and self.prior.name != "eb-local" else 0.0 for size in sizes]
         )
         a, b, s, r, v, kappa = columns
-        return kernels.MixingPrior(is_zellner_siow, n, a, b, s, r, v, kappa, log_norm)
+        return mixture_kernels.MixingPrior(is_zellner_siow, n, a, b, s, r, v, kappa, log_norm)
 
     def _local_factor(self, sizes: IntArray, quadratic: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log of the integral of (1+g)^(-k/2) exp(-Q / (2 (1+g))) over the prior of g, and the posterior mean of u."""
