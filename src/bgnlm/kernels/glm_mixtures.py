@@ -57,21 +57,6 @@ def log_density(prior, size, x):
 
 
 @jit
-def laplace_given_u(data, log_u, dispersion, columns, size, log_null, precision, coefficients, work):
-    """Laplace's approximation to the log marginal likelihood for one g, without constants of 2 pi."""
-    u = min(math.exp(log_u), 1.0 - 1e-12)
-    scale = u / (1.0 - u)
-    for a in range(size):
-        for b in range(size):
-            precision[a, b] = scale * data.null_information[columns[a], columns[b]]
-    mode = fit_mode(data, dispersion, columns, size, precision, _DECREMENT_AT_NODES, coefficients, work)
-    value = mode.log_likelihood - mode.penalty + 0.5 * (log_null + size * math.log(scale) - mode.log_determinant)
-    if data.family >= GAMMA:
-        value += log_constants(data.family, mode.dispersion, data.y, data.weights)
-    return value, mode.dispersion, mode.converged
-
-
-@jit
 def extrapolate(recent, known, coefficients, length):
     """Where the curve on which the last modes lie goes next; `recent` holds them, the last first."""
     for a in range(length):
@@ -109,10 +94,19 @@ def integrate_over_g(
             x = x_start + direction * node * step
             log_u, log_p = log_density(prior, size, x)
             extrapolate(recent, min(node, 3), coefficients, p)
-            value, d, converged = laplace_given_u(
-                data, log_u, d, columns, size, log_null, precision, coefficients, work
-            )
-            if not converged:  # rounding has taken over; what is left beyond does not count
+            # Laplace's approximation for this g, without constants of 2 pi.
+            u = min(math.exp(log_u), 1.0 - 1e-12)
+            scale = u / (1.0 - u)
+            for a in range(size):
+                for b in range(size):
+                    precision[a, b] = scale * data.null_information[columns[a], columns[b]]
+            mode = fit_mode(data, d, columns, size, precision, _DECREMENT_AT_NODES, coefficients, work)
+            d = mode.dispersion
+            value = mode.log_likelihood - mode.penalty
+            value += 0.5 * (log_null + size * math.log(scale) - mode.log_determinant)
+            if data.family >= GAMMA:
+                value += log_constants(data.family, d, data.y, data.weights)
+            if not mode.converged:  # rounding has taken over; what is left beyond does not count
                 found &= n_values > 0 and values[n_values - 1] < best - _TAIL
                 ended = True
                 break
