@@ -220,8 +220,8 @@ def depends(inverse, noise, columns, size):
 
 
 @jit
-def fit_subsets(rows, noise, models, residuals, floors):
-    """`fit_subset` for the models given by their bit masks."""
+def fit_subsets(rows, noise, models, residuals, floors, all_slopes):
+    """`fit_subset` for models given by their bit masks; fills `all_slopes` (models, columns) unless it is empty."""
     p = rows.shape[1] - 1
     columns = np.empty(p, np.int64)
     q = np.empty((p, rows.shape[0]))
@@ -231,6 +231,11 @@ def fit_subsets(rows, noise, models, residuals, floors):
         found = fit_subset(rows, noise, columns, size, q, r, inverse, slopes)
         residuals[i] = found[0]
         floors[i] = found[1]
+        if len(all_slopes):
+            for column in range(p):
+                all_slopes[i, column] = 0.0
+            for a in range(size if found[0] != RANK_DEFICIENT else 0):
+                all_slopes[i, columns[a]] = slopes[a]
 
 
 @jit
@@ -245,20 +250,6 @@ def columns_of(mask, columns):
         mask >>= 1
         column += 1
     return size
-
-
-@jit
-def average_slopes(rows, noise, models, weights, average):
-    """Add up the least-squares slopes of the models, each with its weight."""
-    p = rows.shape[1] - 1
-    columns = np.empty(p, np.int64)
-    q = np.empty((p, rows.shape[0]))
-    r, inverse, slopes = np.empty((p, p)), np.empty((p, p)), np.empty(p)
-    for i in range(len(models)):
-        size = columns_of(models[i], columns)
-        if fit_subset(rows, noise, columns, size, q, r, inverse, slopes)[0] != RANK_DEFICIENT:
-            for a in range(size):
-                average[columns[a]] += weights[i] * slopes[a]
 
 
 @jit

@@ -12,7 +12,10 @@ from bgnlm.likelihood.gaussian import GaussianScore
 from bgnlm.likelihood.gram import GramStatistics
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.status import ModelStatus
+from bgnlm.likelihood.subsets import unpack
 from bgnlm.likelihood.tabulate import TabulatedScore
+
+_BATCH = 2**17  # models whose slopes are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,14 @@ class GaussianPopulation:
         """Average of the models' coefficients, intercept first; a column not in a model counts as 0."""
         statistics = self.statistics
         rows = statistics.with_ridge(self.score.exact.ridge)[1]
-        residuals, floors = np.empty(len(masks)), np.empty(len(masks))
-        kernels.fit_subsets(rows, statistics.noise, masks, residuals, floors)
-        sizes = np.array([mask.bit_count() for mask in masks.tolist()])
-        weights = probabilities * self.score.shrinkage(sizes, np.maximum(residuals, floors))
         slopes = np.zeros(statistics.n_columns)
-        kernels.average_slopes(rows, statistics.noise, masks, weights, slopes)
+        for start in range(0, len(masks), _BATCH):
+            chosen = masks[start : start + _BATCH]
+            residuals, floors, each = np.empty(len(chosen)), np.empty(len(chosen)), np.empty((len(chosen), len(slopes)))
+            kernels.fit_subsets(rows, statistics.noise, chosen, residuals, floors, each)
+            sizes = unpack(chosen, len(slopes)).sum(axis=1)
+            shrinkage = self.score.shrinkage(sizes, np.maximum(residuals, floors))
+            slopes += (probabilities[start : start + _BATCH] * shrinkage) @ each
         slopes *= statistics.response_norm / np.where(statistics.norms > 0, statistics.norms, 1.0)
         return np.append(statistics.response_mean - statistics.means @ slopes, slopes)
 

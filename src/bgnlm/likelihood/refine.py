@@ -28,7 +28,7 @@ def refine(
     looked_at, left = result.uncertain[order[:_MOST]], order[_MOST:]
     found, floors = np.empty(len(looked_at)), np.empty(len(looked_at))
     rows = statistics.with_ridge(score.exact.ridge)[1]
-    kernels.fit_subsets(rows, statistics.noise, looked_at, found, floors)
+    kernels.fit_subsets(rows, statistics.noise, looked_at, found, floors, np.empty((0, 0)))
     deficient = found == kernels.RANK_DEFICIENT
     residuals, scores = result.residuals.copy(), result.scores.copy()
     residuals[looked_at] = np.where(deficient, found, np.maximum(found, floors))
