@@ -10,64 +10,9 @@ from scipy.integrate import quad
 
 from bgnlm.kernels import families as kernels
 from bgnlm.likelihood.families import LINKS, Family
+from tests.naive_glm import PAIRS, WITH_DISPERSION, mp_log_density, responses, scipy_log_density
 
-PAIRS = [
-    ("binomial", "logit"),
-    ("binomial", "probit"),
-    ("binomial", "cloglog"),
-    ("poisson", "log"),
-    ("gamma", "log"),
-    ("negative_binomial", "log"),
-]
-WITH_DISPERSION = [("gamma", "log"), ("negative_binomial", "log")]
 MODERATE = np.linspace(-4.0, 3.0, 15)
-
-
-def scipy_log_density(family, link, y, weights, eta, dispersion=1.0):
-    """Log-likelihood of each row with all constants; the weights of the binomial family are numbers of trials."""
-    mean = Family(family, link).mean(eta)
-    match family:
-        case "binomial":
-            return stats.binom.logpmf(np.round(weights * y), weights, mean)
-        case "poisson":
-            return weights * stats.poisson.logpmf(y, mean)
-        case "gamma":
-            return weights * stats.gamma.logpdf(y, dispersion, scale=mean / dispersion)
-        case _:
-            return weights * stats.nbinom.logpmf(y, dispersion, dispersion / (dispersion + mean))
-
-
-def mp_log_density(family, link, y, eta, dispersion=1.0):
-    """One row in many digits, without binomial coefficients."""
-    y, eta, d = mp.mpf(y), mp.mpf(eta), mp.mpf(dispersion)
-    mean = mp.exp(eta)
-    match family, link:
-        case _, "logit":
-            return y * eta - mp.log1p(mean)
-        case _, "probit":
-            return y * mp.log(mp.ncdf(eta)) + (1 - y) * mp.log(mp.ncdf(-eta))
-        case _, "cloglog":
-            return (y * mp.log(-mp.expm1(-mean)) if y else mp.mpf(0)) - (1 - y) * mean
-        case "poisson", _:
-            return y * eta - mean - mp.loggamma(y + 1)
-        case "gamma", _:
-            return d * mp.log(d / mean) - mp.loggamma(d) + (d - 1) * mp.log(y) - d * y / mean
-        case _:
-            constant = mp.loggamma(y + d) - mp.loggamma(d) - mp.loggamma(y + 1)
-            return constant + d * mp.log(d / (d + mean)) + y * mp.log(mean / (d + mean))
-
-
-def responses(family, n, seed=0):
-    """Responses with every special value: 0, 1, shares, large counts; and weights for which they make sense."""
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(1, 5, size=n).astype(float)
-    match family:
-        case "binomial":
-            return rng.binomial(weights.astype(int), 0.5) / weights, weights
-        case "gamma":
-            return rng.gamma(2.0, 1.5, size=n), weights
-        case _:
-            return rng.negative_binomial(1.0, 0.2, size=n).astype(float), weights
 
 
 def _rows(family, link, y, weights, eta, dispersion=1.0, function=kernels.row_terms):

@@ -1,4 +1,4 @@
-"""Generalized linear models: weights, offset, separation, and responses that leave nothing to estimate."""
+"""Generalized linear models: weights, offset, dependent columns, and responses that leave nothing to estimate."""
 
 import math
 import warnings
@@ -12,35 +12,11 @@ from scipy.special import expit, gammaln
 import bgnlm
 from bgnlm import CoefficientPrior
 from bgnlm.errors import DataError, ModelStatusWarning, SettingError
-from bgnlm.likelihood.coefficient_priors import MIXTURES, PARAMETERS
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.status import ModelStatus
 from tests import naive
-from tests.kernels.test_families import PAIRS
-from tests.kernels.test_glm import SlowGlm, log_likelihood_rows, simulate
-
-WITH_G = (*MIXTURES, "g", "eb-local")
-PRIORS = ["auto", *(name for name in PARAMETERS if name not in ("known-variance", "script"))]
-LOCAL = [CoefficientPrior(name, information="local") for name in WITH_G]
-SOME = ["auto", "robust", "g", "gaussian", "jeffreys", "bic", "eb-local", LOCAL[2]]
-
-
-def _data(family, link, n=50, k=3, seed=0):
-    """Rows of weight 1 and the settings that describe them."""
-    y, X, _, offset = simulate(family, link, n, k, seed, weighted=False)
-    return y, X, {"family": family, "link": link, "offset": offset}
-
-
-def _fit(y, X, **options):
-    """The fit, checked for what must hold of any fit."""
-    fit = bgnlm.fit_model(y, X, **options)
-    for value in (fit.coefficients, fit.covariance_factor, fit.dispersion, fit.shrinkage, fit.r_squared):
-        assert np.isfinite(value).all()
-    assert not math.isnan(fit.log_marginal)
-    assert fit.log_marginal < math.inf
-    assert 0.0 <= fit.shrinkage <= 1.0
-    assert 0.0 <= fit.r_squared <= 1.0
-    return fit
+from tests.likelihood.glm_cases import LOCAL, PRIORS, SOME, fit_checked, unit_rows
+from tests.naive_glm import PAIRS, SlowGlm, log_likelihood_rows, simulate
 
 
 def _same(one, two, tolerance=1e-6):
@@ -56,12 +32,12 @@ def _same(one, two, tolerance=1e-6):
 @pytest.mark.parametrize("prior", SOME)
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_frequency_weights_repeat_rows(family, link, prior):
-    y, X, options = _data(family, link)
+    y, X, options = unit_rows(family, link)
     offset = options.pop("offset")
     weights = np.random.default_rng(1).integers(0, 4, size=len(y))
     repeated = np.repeat(np.arange(len(y)), weights)
-    weighted = _fit(y, X, sample_weight=weights, offset=offset, coefficient_prior=prior, **options)
-    plain = _fit(y[repeated], X[repeated], offset=offset[repeated], coefficient_prior=prior, **options)
+    weighted = fit_checked(y, X, sample_weight=weights, offset=offset, coefficient_prior=prior, **options)
+    plain = fit_checked(y[repeated], X[repeated], offset=offset[repeated], coefficient_prior=prior, **options)
     assert weighted.status is ModelStatus.OK
     _same(weighted, plain)
 
@@ -75,8 +51,8 @@ def test_shares_of_trials_count_the_orders_of_successes(link, prior):
     rows = np.repeat(np.arange(40), trials.astype(int))
     single = np.concatenate([np.arange(int(t)) < s for t, s in zip(trials, successes, strict=True)]).astype(float)
     options = {"family": "binomial", "link": link, "coefficient_prior": prior}
-    shares = _fit(y, X, sample_weight=trials, offset=offset, **options)
-    plain = _fit(single, X[rows], offset=offset[rows], **options)
+    shares = fit_checked(y, X, sample_weight=trials, offset=offset, **options)
+    plain = fit_checked(single, X[rows], offset=offset[rows], **options)
     orders = float((gammaln(trials + 1) - gammaln(successes + 1) - gammaln(trials - successes + 1)).sum())
     assert orders > 1
     assert shares.log_marginal - orders == pytest.approx(plain.log_marginal, abs=1e-6)
@@ -87,14 +63,14 @@ def test_shares_of_trials_count_the_orders_of_successes(link, prior):
 @pytest.mark.parametrize("prior", SOME)
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_zero_weights_drop_rows(family, link, prior):
-    y, X, options = _data(family, link)
+    y, X, options = unit_rows(family, link)
     keep = np.arange(len(y)) % 4 != 1
     X[1] = 1e9  # would matter
     options["coefficient_prior"] = prior
     offset = options.pop("offset")
     _same(
-        _fit(y, X, sample_weight=keep.astype(float), offset=offset, **options),
-        _fit(y[keep], X[keep], offset=offset[keep], **options),
+        fit_checked(y, X, sample_weight=keep.astype(float), offset=offset, **options),
+        fit_checked(y[keep], X[keep], offset=offset[keep], **options),
         1e-9,
     )
 
@@ -106,22 +82,22 @@ def test_exposure_of_counts(prior):
     x, exposure = rng.normal(size=(60, 1)), rng.uniform(0.5, 20.0, size=(60, 2))
     y = rng.poisson(exposure * np.exp(0.3 * x)).astype(float)
     options = {"family": "poisson", "coefficient_prior": prior}
-    apart = _fit(y.ravel(), np.repeat(x, 2, axis=0), offset=np.log(exposure.ravel()), **options)
-    joined = _fit(y.sum(axis=1), x, offset=np.log(exposure.sum(axis=1)), **options)
+    apart = fit_checked(y.ravel(), np.repeat(x, 2, axis=0), offset=np.log(exposure.ravel()), **options)
+    joined = fit_checked(y.sum(axis=1), x, offset=np.log(exposure.sum(axis=1)), **options)
     assert apart.log_bayes_factor == pytest.approx(joined.log_bayes_factor, abs=1e-3)  # other nodes for other n
     assert apart.coefficients == pytest.approx(joined.coefficients, abs=1e-4)
     assert apart.coefficients == pytest.approx([0.0, 0.3], abs=0.1)
-    without = _fit(y.sum(axis=1), x, **options)
+    without = fit_checked(y.sum(axis=1), x, **options)
     assert abs(without.log_bayes_factor - joined.log_bayes_factor) > 1.0
 
 
 @pytest.mark.parametrize("prior", SOME)
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_a_constant_offset_moves_the_intercept(family, link, prior):
-    y, X, options = _data(family, link)
+    y, X, options = unit_rows(family, link)
     offset = options.pop("offset")
-    here = _fit(y, X, coefficient_prior=prior, offset=offset, **options)
-    there = _fit(y, X, coefficient_prior=prior, offset=offset + 2.5, **options)
+    here = fit_checked(y, X, coefficient_prior=prior, offset=offset, **options)
+    there = fit_checked(y, X, coefficient_prior=prior, offset=offset + 2.5, **options)
     assert there.log_marginal == pytest.approx(here.log_marginal, abs=1e-6)
     assert there.coefficients == pytest.approx(here.coefficients - [2.5, 0, 0, 0], abs=1e-5)
 
@@ -129,7 +105,7 @@ def test_a_constant_offset_moves_the_intercept(family, link, prior):
 @pytest.mark.parametrize("prior", [*PRIORS, *LOCAL])
 def test_units_and_origins_do_not_matter(prior):
     for family, link in (("binomial", "logit"), ("gamma", "log")):
-        y, X, options = _data(family, link)
+        y, X, options = unit_rows(family, link)
         here = bgnlm.log_marginal(y, X, coefficient_prior=prior, **options)
         moved = X * [1e-130, 1e130, -7.0] + [0.0, 3e130, 1000.0]
         assert bgnlm.log_marginal(y, moved, coefficient_prior=prior, **options) == pytest.approx(here, abs=1e-6)
@@ -138,138 +114,19 @@ def test_units_and_origins_do_not_matter(prior):
 @pytest.mark.parametrize("prior", [*(name for name in PRIORS if name != "gaussian"), *LOCAL])
 @pytest.mark.parametrize(("family", "link"), [("binomial", "probit"), ("poisson", "log"), ("negative_binomial", "log")])
 def test_affine_maps_of_the_columns_do_not_matter(family, link, prior):
-    y, X, options = _data(family, link)
+    y, X, options = unit_rows(family, link)
     rng = np.random.default_rng(5)
     mixed = X @ rng.normal(size=(3, 3)) + rng.normal(size=3)
     here = bgnlm.log_marginal(y, X, coefficient_prior=prior, **options)
     assert bgnlm.log_marginal(y, mixed, coefficient_prior=prior, **options) == pytest.approx(here, abs=1e-6)
 
 
-def _separated(how, n=40, seed=0):
-    rng = np.random.default_rng(seed)
-    x = np.linspace(-1.0, 1.0, n)
-    if how == "quasi":
-        x = np.round(3 * x) / 3
-        y = (x > 0).astype(float)
-        y[np.flatnonzero(x == 0)[::2]] = 1.0  # both classes at 0
-    else:
-        y = (x > 0.1).astype(float)
-    return y, np.column_stack([x, rng.normal(size=n)])
-
-
-@pytest.mark.parametrize("how", ["complete", "quasi"])
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
-def test_separation_under_priors_with_a_finite_mode(link, how):
-    y, X = _separated(how)
-    options = {"family": "binomial", "link": link}
-    with_given_g = _fit(y, X, coefficient_prior="g", **options)
-    assert with_given_g.status is ModelStatus.OK
-    assert with_given_g.log_bayes_factor > 10
-    assert _fit(y, X, coefficient_prior="gaussian", **options).status is ModelStatus.OK
-    default = _fit(y, X, **options)
-    assert default.status is ModelStatus.OK
-    # The mixture can do better than g = n, but not by much more than the likelihood's maximum, which is 1.
-    assert with_given_g.log_bayes_factor - 1 < default.log_bayes_factor < with_given_g.log_bayes_factor + 10
-    assert default.coefficients[1] > 0
-    alone = _fit(y, X[:, :1], **options)
-    assert alone.log_marginal > default.log_marginal  # the second column is noise
-
-
-@pytest.mark.parametrize("n", [20, 30, 40, 60, 100, 200])
-@pytest.mark.parametrize("k", [1, 2, 4])
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
-def test_the_default_is_sane_under_complete_separation(link, k, n):
-    X = np.random.default_rng(n + k).normal(size=(n, k))
-    y = (X[:, 0] > 0.1).astype(float)
-    fit = _fit(y, X, family="binomial", link=link)
-    # Under cloglog a single row carries all the information far out, and rounding cuts the tail short.
-    allowed = (ModelStatus.OK, ModelStatus.IMPRECISE) if link == "cloglog" and n >= 60 else (ModelStatus.OK,)
-    assert fit.status in allowed
-    assert -40 < fit.log_marginal < 2
-
-
-def _separated_laplace(y, x, log_g, start):
-    """One slope under logit and information "null", in margins, where nothing cancels; the value and the mode."""
-    sign, mean = 2 * y - 1, y.mean()
-    centred = x - x.mean()
-    precision = mean * (1 - mean) * (centred @ centred) * math.exp(-log_g)
-    design, theta = np.column_stack([np.ones(len(y)), centred]), start
-    for _ in range(500):
-        eta = design @ theta
-        gradient = design.T @ (sign * expit(-sign * eta)) - [0, precision * theta[1]]
-        hessian = (design.T * (expit(eta) * expit(-eta))) @ design + np.diag([0, precision])
-        step = np.linalg.solve(hessian, gradient)
-        change = float(np.abs(design @ step).max())
-        theta = theta + step / max(1.0, change / 2.0)  # no more than two units of any linear predictor
-        if change < 1e-6:
-            break
-    else:
-        raise AssertionError("no mode")
-    value = -np.logaddexp(0, -sign * (design @ theta)).sum() - 0.5 * precision * theta[1] ** 2
-    return value + 0.5 * (naive.LOG_2PI + math.log(precision) - np.linalg.slogdet(hessian)[1]), theta
-
-
-@pytest.mark.parametrize("n", [20, 40, 80])
-def test_separation_against_quadrature(n):
-    """The integrand falls off like g^(-1/2) only; far out the modes must still be modes."""
-    x = np.linspace(-1.0, 1.0, n)
-    y = (x > 0.1).astype(float)
-    log_g = np.arange(-12.0, 60.0, 0.25)
-    values, theta = np.empty(len(log_g)), np.zeros(2)
-    for i, v in enumerate(log_g):
-        values[i], theta = _separated_laplace(y, x, v, theta)
-    for i in (60, 104, 160):  # log g = 3, 14, 28
-        prior = CoefficientPrior("g", g=math.exp(log_g[i]))
-        ours = bgnlm.log_marginal(y, x[:, None], family="binomial", coefficient_prior=prior)
-        assert ours == pytest.approx(values[i], abs=1e-3)
-    terms = values + log_g - math.log(n) - 2.0 * np.logaddexp(0.0, log_g - math.log(n))
-    expected = terms.max() + math.log(0.25 * np.exp(terms - terms.max()).sum())
-    assert bgnlm.log_marginal(y, x[:, None], family="binomial") == pytest.approx(expected, abs=5e-3)
-
-
-@pytest.mark.parametrize("how", ["complete", "quasi"])
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
-def test_separation_where_the_maximum_likelihood_is_needed(link, how):
-    y, X = _separated(how)
-    options = {"family": "binomial", "link": link}
-    for prior in LOCAL:
-        fit = _fit(y, X, coefficient_prior=prior, **options)
-        assert fit.status is ModelStatus.SEPARATED
-        assert fit.log_marginal == -math.inf
-        with pytest.warns(ModelStatusWarning, match="information='null'"):
-            bgnlm.log_marginal(y, X, coefficient_prior=prior, **options)
-    # The likelihood has a supremum though no maximum: 1 where all can be told apart.
-    supremum = 0.0 if how == "complete" else None
-    for prior, cost in (("bic", 1.5 * math.log(40)), ("aic", 3.0), ("jeffreys", -1.5 * naive.LOG_2PI)):
-        fit = _fit(y, X, coefficient_prior=prior, **options)
-        assert fit.status is ModelStatus.SEPARATED
-        assert math.isfinite(fit.log_marginal)
-        if supremum is not None:
-            assert fit.log_marginal == pytest.approx(supremum - cost, abs=1e-4)
-    # Columns that do not separate are not touched by it.
-    assert _fit(y, X[:, 1:], coefficient_prior=LOCAL[0], **options).status is ModelStatus.OK
-
-
-def test_separation_of_counts():
-    """A group whose counts are all zero: its effect is at minus infinity."""
-    rng = np.random.default_rng(4)
-    group = (np.arange(40) < 10).astype(float)
-    y = np.where(group > 0, 0, rng.poisson(3.0, size=40)).astype(float)
-    options = {"family": "poisson"}
-    default = _fit(y, group[:, None], **options)
-    assert default.status is ModelStatus.OK
-    assert default.log_bayes_factor > 5
-    assert default.coefficients[1] < -1
-    assert _fit(y, group[:, None], coefficient_prior=LOCAL[0], **options).status is ModelStatus.SEPARATED
-    assert _fit(y, group[:, None], coefficient_prior="bic", **options).status is ModelStatus.SEPARATED
-
-
 @pytest.mark.parametrize("prior", [*PRIORS, *LOCAL])
 @pytest.mark.parametrize(("family", "link"), [("binomial", "logit"), ("poisson", "log"), ("gamma", "log")])
 def test_dependent_columns(family, link, prior):
-    y, X, options = _data(family, link)
+    y, X, options = unit_rows(family, link)
     for doubled in (np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), np.column_stack([X, np.full(len(y), 4.0)])):
-        fit = _fit(y, doubled, coefficient_prior=prior, **options)
+        fit = fit_checked(y, doubled, coefficient_prior=prior, **options)
         if prior == "gaussian" and doubled[:, 3].std() > 0:  # a proper prior on each coefficient, as for the Gaussian
             assert fit.status is ModelStatus.OK
             continue
@@ -292,7 +149,7 @@ SMALL = {
 def test_as_many_columns_as_observations(prior, n_columns):
     X = np.random.default_rng(n_columns).normal(size=(5, n_columns))
     for family, y in SMALL.items():
-        fit = _fit(y, X, family=family, coefficient_prior=prior)
+        fit = fit_checked(y, X, family=family, coefficient_prior=prior)
         if n_columns >= 5 and prior != "gaussian":
             assert fit.status is ModelStatus.RANK_DEFICIENT
         elif n_columns == 4:
@@ -316,7 +173,7 @@ def test_responses_without_variation(prior, family, link, value):
     X = np.random.default_rng(1).normal(size=(25, 3))
     y = np.full(25, value)
     options = {"family": family, "link": link, "coefficient_prior": prior}
-    fit = _fit(y, X, **options)
+    fit = fit_checked(y, X, **options)
     assert fit.status is ModelStatus.CONSTANT_RESPONSE
     assert math.isfinite(fit.log_marginal)
     assert (fit.coefficients[1:] == 0).all()
@@ -336,7 +193,7 @@ def test_a_constant_response_with_an_offset_is_no_constant_response():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 1))
     offset = -0.8 * X[:, 0] + 0.1 * rng.normal(size=40)
-    fit = _fit(np.full(40, 2.5), X, family="gamma", offset=offset)
+    fit = fit_checked(np.full(40, 2.5), X, family="gamma", offset=offset)
     assert fit.status is ModelStatus.OK
     assert fit.coefficients[1] == pytest.approx(0.8, abs=0.1)
     assert fit.log_bayes_factor > 10
@@ -353,8 +210,8 @@ def test_strong_effects_in_large_units(prior):
         ("poisson", rng.poisson(np.exp(eta)).astype(float)),
         ("gamma", rng.gamma(3.0, np.exp(eta) / 3.0)),
     ):
-        plain = _fit(y, x, family=family, coefficient_prior=prior)
-        large = _fit(y, 1e6 * x, family=family, coefficient_prior=prior)
+        plain = fit_checked(y, x, family=family, coefficient_prior=prior)
+        large = fit_checked(y, 1e6 * x, family=family, coefficient_prior=prior)
         assert plain.status is ModelStatus.OK
         assert large.status is ModelStatus.OK
         assert large.log_marginal == pytest.approx(plain.log_marginal, abs=1e-5)
@@ -368,7 +225,7 @@ def test_strong_effects_in_large_units(prior):
 def test_gamma_responses_without_noise(prior):
     """The shape has no maximum: a defined number that favours the model, and no NaN."""
     X = np.random.default_rng(7).normal(size=(30, 2))
-    fit = _fit(np.exp(1 + X @ [1.0, -0.5]), X, family="gamma", coefficient_prior=prior)
+    fit = fit_checked(np.exp(1 + X @ [1.0, -0.5]), X, family="gamma", coefficient_prior=prior)
     assert fit.log_bayes_factor > 50
     if prior == "bic":
         assert fit.coefficients == pytest.approx([1.0, 1.0, -0.5], abs=1e-5)
@@ -381,8 +238,8 @@ def test_counts_that_do_not_vary_more_than_poisson(prior, n):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(n, 2)), rng.binomial(10, 0.5, size=n).astype(float)
     options = {"coefficient_prior": prior}
-    limit = _fit(y, X, family="poisson", **options)
-    ours = _fit(y, X, family="negative_binomial", **options)
+    limit = fit_checked(y, X, family="poisson", **options)
+    ours = fit_checked(y, X, family="negative_binomial", **options)
     assert ours.log_marginal == pytest.approx(limit.log_marginal, abs=2e-6 * n)
     assert ours.log_bayes_factor == pytest.approx(limit.log_bayes_factor, abs=1e-4)
 
@@ -393,8 +250,8 @@ def test_a_size_without_maximum_is_no_evidence(prior):
     rng = np.random.default_rng(1)
     for n in (50, 200, 800):
         X, y = rng.normal(size=(n, 2)), rng.binomial(10, 0.5, size=n).astype(float)
-        limit = _fit(y, X, family="poisson", coefficient_prior=prior)
-        ours = _fit(y, X, family="negative_binomial", coefficient_prior=prior)
+        limit = fit_checked(y, X, family="poisson", coefficient_prior=prior)
+        ours = fit_checked(y, X, family="negative_binomial", coefficient_prior=prior)
         assert ours.log_bayes_factor == pytest.approx(limit.log_bayes_factor, abs=0.02)
 
 
@@ -439,11 +296,11 @@ def test_responses_of_other_types():
 @pytest.mark.parametrize("prior", ["g", "auto", "bic", "gaussian", "eb-local", LOCAL[0], LOCAL[2]])
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_enumeration_agrees_with_one_model_at_a_time(family, link, prior):
-    y, X, options = _data(family, link, n=70)
+    y, X, options = unit_rows(family, link, n=70)
     result = bgnlm.enumerate_models(y, X, coefficient_prior=prior, **options)
     assert len(result) == 8
     # Where g is integrated the nodes are where the model before it left them.
-    tolerance = 2e-3 if prior in ("auto", "eb-local") else 1e-6
+    tolerance = 1e-4 if prior in ("auto", "eb-local") else 1e-6
     for i in range(8):
         columns = list(result.columns_of(i))
         alone = bgnlm.log_marginal(y, X[:, columns], coefficient_prior=prior, **options)
@@ -459,7 +316,7 @@ def test_enumeration_agrees_with_one_model_at_a_time(family, link, prior):
 @pytest.mark.parametrize("prior", ["auto", "g", "bic", "gaussian", LOCAL[0]])
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_predictions_average_the_means(family, link, prior):
-    y, X, options = _data(family, link, n=60)
+    y, X, options = unit_rows(family, link, n=60)
     rng = np.random.default_rng(8)
     new, offset = 3 * rng.normal(size=(20, 3)), rng.normal(size=20)
     result = bgnlm.enumerate_models(y, X, coefficient_prior=prior, **options)
@@ -482,12 +339,12 @@ def test_predictions_average_the_means(family, link, prior):
 
 @pytest.mark.parametrize("variance", [0.1, 5.0])
 @pytest.mark.parametrize(("family", "link"), PAIRS)
-def test_fit_on_the_scale_of_the_data(family, link, variance):
+def test_fit_on_the_scale_of_theunit_rows(family, link, variance):
     """Mode, covariance and dispersion for raw columns, against scipy on them."""
-    y, X, options = _data(family, link, n=80)
+    y, X, options = unit_rows(family, link, n=80)
     X = X * [10.0, 0.1, 1.0] + [50.0, 0.0, -2.0]
     prior = CoefficientPrior("gaussian", variance=variance)
-    fit = _fit(y, X, coefficient_prior=prior, **options)
+    fit = fit_checked(y, X, coefficient_prior=prior, **options)
     slow = SlowGlm(
         family, link, y, X - X.mean(axis=0), offset=options["offset"], precision=np.diag(X.var(axis=0)) / variance
     )
@@ -508,8 +365,8 @@ def test_fit_on_the_scale_of_the_data(family, link, variance):
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_r_squared_is_that_of_the_likelihood_ratio(family, link):
     """With the dispersion of each model, and the constants that go with it."""
-    y, X, options = _data(family, link, n=80)
-    fit = _fit(y, X, coefficient_prior="bic", **options)
+    y, X, options = unit_rows(family, link, n=80)
+    fit = fit_checked(y, X, coefficient_prior="bic", **options)
     slow, null = (SlowGlm(family, link, y, columns, offset=options["offset"]) for columns in (X, X[:, :0]))
     gain = slow.log_likelihood(slow.mode()) - null.log_likelihood(null.mode())
     assert gain > 1
@@ -517,13 +374,13 @@ def test_r_squared_is_that_of_the_likelihood_ratio(family, link):
 
 
 def test_shrinkage_of_a_given_g():
-    y, X, options = _data("binomial", "logit")
+    y, X, options = unit_rows("binomial", "logit")
     for information in ("null", "local"):
         prior = CoefficientPrior("g", g=9.0, information=information)
-        assert _fit(y, X, coefficient_prior=prior, **options).shrinkage == pytest.approx(0.9)
+        assert fit_checked(y, X, coefficient_prior=prior, **options).shrinkage == pytest.approx(0.9)
     # Local: the maximum likelihood estimate, shrunk about the centre.
-    local = _fit(y, X, coefficient_prior=prior, **options)
-    estimate = _fit(y, X, coefficient_prior="bic", **options)
+    local = fit_checked(y, X, coefficient_prior=prior, **options)
+    estimate = fit_checked(y, X, coefficient_prior="bic", **options)
     assert local.coefficients[1:] == pytest.approx(0.9 * estimate.coefficients[1:], rel=1e-6)
     factors = (fit.covariance_factor[1:] @ fit.covariance_factor[1:].T for fit in (local, estimate))
     assert next(factors) == pytest.approx(0.9 * next(factors), rel=1e-6)
@@ -534,19 +391,19 @@ def test_many_columns_at_once(k):
     """A model is a bit mask inside, which must not limit the columns of a single model."""
     rng = np.random.default_rng(k)
     X, y = rng.normal(size=(300, k)), rng.integers(0, 2, size=300).astype(float)
-    fit = _fit(y, X, family="binomial", coefficient_prior="g")
+    fit = fit_checked(y, X, family="binomial", coefficient_prior="g")
     assert fit.status is ModelStatus.OK
     assert len(fit.coefficients) == k + 1
 
 
 def test_probit_with_a_large_offset():
     """Rows that are certain beforehand say nothing, and change nothing."""
-    y, X, options = _data("binomial", "probit", n=60)
+    y, X, options = unit_rows("binomial", "probit", n=60)
     options["coefficient_prior"] = "g"
-    expected = _fit(y, X, **options | {"coefficient_prior": CoefficientPrior("g", g=62.0)})
+    expected = fit_checked(y, X, **options | {"coefficient_prior": CoefficientPrior("g", g=62.0)})
     certain = np.append(options["offset"], [12.0, 15.0])
     rows = np.vstack([X, [[1.0, 2.0, 3.0], [-3.0, 1.0, 2.0]]])
-    fit = _fit(np.append(y, [1.0, 1.0]), rows, **options | {"offset": certain})
+    fit = fit_checked(np.append(y, [1.0, 1.0]), rows, **options | {"offset": certain})
     assert fit.log_bayes_factor == pytest.approx(expected.log_bayes_factor, abs=1e-3)
 
 
@@ -600,7 +457,7 @@ def test_any_design_gives_defined_numbers(n, p, seed, pair, prior, how):
             options["offset"] = 5.0 * rng.normal(size=n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelStatusWarning)
-        _fit(y, X, **options)
+        fit_checked(y, X, **options)
         result = bgnlm.enumerate_models(y, X, **options)
     assert result.model_probabilities.sum() == pytest.approx(1.0)
     assert ((result.inclusion_probabilities >= 0) & (result.inclusion_probabilities <= 1 + 1e-12)).all()
@@ -611,7 +468,7 @@ def test_any_design_gives_defined_numbers(n, p, seed, pair, prior, how):
 
 def test_log_likelihood_of_the_reference_has_all_constants():
     """So that the comparisons above are of absolute values: the null model by its definition."""
-    y, _, _ = _data("poisson", "log", n=30)
+    y, _, _ = unit_rows("poisson", "log", n=30)
     mean = y.mean()
     likelihood = log_likelihood_rows("poisson", "log", y, np.full(30, math.log(mean)), 1.0).sum()
     expected = likelihood + 0.5 * (naive.LOG_2PI - math.log(30 * mean))

@@ -14,8 +14,7 @@ from bgnlm.likelihood.coefficient_priors import MIXTURES
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.status import ModelStatus
 from tests import naive
-from tests.kernels.test_families import PAIRS
-from tests.kernels.test_glm import SlowGlm, log_likelihood_rows, simulate
+from tests.naive_glm import PAIRS, SlowGlm, log_likelihood_rows, simulate
 
 NO_DISPERSION = [pair for pair in PAIRS if pair[0] in ("binomial", "poisson")]
 
@@ -95,7 +94,7 @@ class Case:
     def laplace_of_log_g(self):
         """Laplace's approximation for information "null" as a smooth function of log g."""
         information, centred = self.null_information()
-        grid = np.arange(-14.0, 32.0, 0.5)
+        grid = np.arange(-14.0, 32.0, 0.25)
         values, theta = np.empty(len(grid)), None
         for i in range(len(grid) - 1, -1, -1):
             values[i], theta = self.laplace(centred, information * math.exp(-grid[i]), theta)
@@ -170,10 +169,7 @@ INTEGRATED += [
 
 @pytest.mark.parametrize(("family", "link", "k"), INTEGRATED)
 def test_null_information_with_g_integrated(family, link, k):
-    """Against the trapezoidal rule in log(g - end) with steps of 0.02.
-
-    The largest difference seen is 6e-4: the modes at the nodes are sought no further than a decrement of 1e-6.
-    """
+    """Against the trapezoidal rule in log(g - end) with steps of 0.02."""
     data = case(family, link, 80, k)
     laplace = data.laplace_of_log_g()
     x = np.arange(-60.0, 100.0, 0.02)
@@ -184,9 +180,9 @@ def test_null_information_with_g_integrated(family, link, k):
         inside = np.clip(log_g, -14.0, 31.5)
         terms = laplace(inside) - 0.5 * k * np.maximum(log_g - 31.5, 0.0) + log_density(x) + x
         expected = terms.max() + math.log(0.02 * np.exp(terms - terms.max()).sum())
-        assert data.ours(name) == pytest.approx(expected, abs=1e-3), name
+        assert data.ours(name) == pytest.approx(expected, abs=3e-5), name
     best = max(laplace(np.arange(-14.0, 31.5, 1e-3)))
-    assert data.ours("eb-local") == pytest.approx(best, abs=1e-3)
+    assert data.ours("eb-local") == pytest.approx(best, abs=3e-5)
 
 
 def _exact_and_laplace(family, link, n):
@@ -316,7 +312,7 @@ def test_parameters_of_the_mixtures(prior, log_density):
         terms = log_likelihood + log_prior
         expected = terms.max() + math.log(0.02 * np.exp(terms - terms.max()).sum())
         chosen = CoefficientPrior(prior.name, information=information, **dict(prior.parameters))
-        assert data.ours(chosen) == pytest.approx(expected, abs=1e-3 if information == "null" else 1e-6)
+        assert data.ours(chosen) == pytest.approx(expected, abs=3e-5 if information == "null" else 1e-6)
 
 
 @pytest.mark.parametrize(("n", "k"), [(800, 15), (800, 40), (150, 30)])
@@ -334,7 +330,7 @@ def test_many_columns_of_noise(n, k):
     values = np.array([bgnlm.log_marginal(y, X, family="binomial", coefficient_prior=prior) for prior in given])
     terms = values + _hyper_g_n_4(n)[0](log_g) + log_g
     expected = terms.max() + math.log(0.5 * np.exp(terms - terms.max()).sum())
-    assert integrated.log_marginal == pytest.approx(expected, abs=1e-3)
+    assert integrated.log_marginal == pytest.approx(expected, abs=3e-5)
     best = bgnlm.fit_model(y, X, family="binomial", coefficient_prior="eb-local")
     assert best.status is ModelStatus.OK
-    assert best.log_marginal == pytest.approx(values.max(), abs=1e-2)
+    assert best.log_marginal == pytest.approx(values.max(), abs=1e-2)  # of a coarse grid

@@ -21,6 +21,15 @@ def reordering_jit(function: Callable[..., Any]) -> Any:
     return _compile(function, _OPTIONS | _REORDERING)
 
 
+def inlined_jit(function: Callable[..., Any]) -> Any:
+    """As `jit`, for a large function that compiled code calls in one place only.
+
+    Its code becomes part of the caller. Otherwise LLVM optimises it, and all that it calls, once more in every caller
+    and every caller of these.
+    """
+    return _compile(function, _OPTIONS | {"inline": "always"})
+
+
 def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
         return numba.njit(cache=True, **options)(function)

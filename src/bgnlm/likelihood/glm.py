@@ -80,7 +80,7 @@ def glm_statistics(
     return GlmStatistics(
         family=family,
         n_obs=float(weights.sum()),
-        data=kernels.GlmData(family.code, y, weights, offset, design, np.ascontiguousarray(gram)),
+        data=kernel_data(family, y, weights, offset, design, np.ascontiguousarray(gram), intercept),
         means=means,
         norms=norms,
         deviations=deviations,
@@ -88,6 +88,20 @@ def glm_statistics(
         dispersion=dispersion,
         constant_response=constant,
     )
+
+
+def kernel_data(
+    family: Family,
+    y: FloatArray,
+    weights: FloatArray,
+    offset: FloatArray,
+    design: FloatArray,
+    gram: FloatArray,
+    intercept: float,
+) -> kernels.GlmData:
+    """Arrange data for the kernels."""
+    reach = np.abs(design).max(axis=1, initial=0.0)
+    return kernels.GlmData(family.code, y, weights, offset, design, reach, gram, intercept)
 
 
 def is_constant(family: Family, y: FloatArray, offset: FloatArray) -> bool:
@@ -121,9 +135,9 @@ def null_model(
     start -= mean_offset
     if constant:
         return float(start[0]), 1.0
-    data = kernels.GlmData(family.code, y, weights, offset, np.empty((0, len(y))), np.empty((0, 0)))
-    none = np.empty(0, dtype=np.int64)
-    mode = kernels.fit_mode(data, 1.0, none, 0, np.empty((0, 0)), 1e-12, start, kernels.workspace(len(y), 0))
+    data = kernel_data(family, y, weights, offset, np.empty((0, len(y))), np.empty((0, 0)), float(start[0]))
+    none, work = np.empty(0, dtype=np.int64), kernels.workspace(len(y), 0)
+    mode = kernels.fit_mode(data, 1.0, none, 0, np.empty((0, 0)), kernels.ENOUGH, start, work)
     return float(start[0]), float(mode.dispersion)
 
 

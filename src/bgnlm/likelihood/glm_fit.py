@@ -88,28 +88,30 @@ class GlmPopulation:
             return self._nothing(size)
         if self.score.prior.name == "script":
             return script_fit(statistics, columns)
-        work = kernels.workspace(len(statistics.data.y), size)
-        unit = np.append(statistics.intercept, np.zeros(size))
+        data, dispersion, enough = statistics.data, statistics.dispersion, kernels.ENOUGH
+        work, nothing = kernels.workspace(len(data.y), size), kernels.workspace(len(data.y), 0)
+        unit, null = np.append(statistics.intercept, np.zeros(size)), np.array([statistics.intercept])
         precision, shrinkage = self.score.precision(columns, mean_u)
-        mode = kernels.fit_mode(statistics.data, statistics.dispersion, columns, size, precision, 1e-9, unit, work)
-        null = np.array([statistics.intercept])
-        nothing = kernels.fit_mode(
-            statistics.data,
-            statistics.dispersion,
-            columns,
-            0,
-            np.empty((0, 0)),
-            1e-9,
-            null,
-            kernels.workspace(len(work.eta), 0),
-        )
-        lower = np.tril(work.factor[: size + 1, : size + 1])
-        if not (np.isfinite(lower).all() and np.isfinite(unit).all() and (np.diag(lower) > 0).all()):
+        mode = kernels.fit_mode(data, dispersion, columns, size, precision, enough, unit, work)
+        without = kernels.fit_mode(data, dispersion, columns, 0, np.empty((0, 0)), enough, null, nothing)
+        factor = _covariance_factor(work, size)
+        if not (np.isfinite(factor).all() and np.isfinite(unit).all()):
             return self._nothing(size)
-        factor = np.linalg.inv(lower).T
         gain = mode.log_likelihood + self.score.constants(np.array([mode.dispersion]))[0]
-        gain -= nothing.log_likelihood + self.score.constants(np.array([nothing.dispersion]))[0]
+        gain -= without.log_likelihood + self.score.constants(np.array([without.dispersion]))[0]
         return *_to_data_scale(statistics, columns, unit, factor, shrinkage), float(mode.dispersion), float(gain)
+
+
+def _covariance_factor(work: kernels.Workspace, size: int) -> FloatArray:
+    """F with covariance F F' of intercept and slopes; NaN where the information has no factor."""
+    factor = np.full((size + 1, size + 1), np.nan)
+    lower = np.tril(work.factor[:size, :size])
+    if np.isfinite(lower).all() and (np.diag(lower) > 0).all() and work.moments[0] > 0:
+        factor[1:, 1:] = np.linalg.inv(lower).T
+        # The intercept at the centre of the columns is independent of the slopes.
+        factor[1:, 0], factor[0, 0] = 0.0, 1.0 / math.sqrt(work.moments[0])
+        factor[0, 1:] = -work.moments[1 : size + 1] @ factor[1:, 1:]
+    return factor
 
 
 def _to_data_scale(

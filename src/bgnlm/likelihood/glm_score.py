@@ -1,14 +1,15 @@
 """Scores of generalized linear models under the priors on the coefficients."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 
 from bgnlm._typing import AnyArray, BoolArray, FloatArray, IntArray
 from bgnlm.errors import SettingError
 from bgnlm.kernels import families as row_kernels
-from bgnlm.kernels import glm as kernels
 from bgnlm.kernels import glm_mixtures as mixture_kernels
+from bgnlm.kernels import glm_walk as kernels
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, MixtureParameters, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, log_normaliser, zellner_siow
 from bgnlm.likelihood.glm import GlmStatistics
@@ -20,6 +21,11 @@ RANK_TOLERANCE = 1e-12
 # Information about some direction, relative to the null model's, that means an estimate at infinity.
 _SEPARATED = 1e-6
 _FLAT = ("jeffreys", "bic", "aic")
+_ZELLNER_SIOW = MixtureParameters(a=1.0, b=1.0)  # a stand-in: it has a density of its own
+# In the order of the states of `glm_mixtures`.
+_STATUS_OF_STATE = np.array(
+    [ModelStatus.OK, ModelStatus.RANK_DEFICIENT, ModelStatus.IMPRECISE, ModelStatus.SEPARATED], dtype=np.int8
+)
 
 
 class GlmScore:
@@ -137,16 +143,20 @@ class GlmScore:
     def _over_g(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Integrate (or maximise) over g, with Laplace's method at each."""
         statistics = self.statistics
-        value, mean_u = np.empty(len(included)), np.ones(len(included))
+        value, mean_u = np.empty((2, len(included)))
         state = np.empty(len(included), dtype=np.int8)
+        peaks, steps = np.full((2, statistics.n_columns + 1), np.nan)
         mixture_kernels.walk_mixtures(
             statistics.data,
             included,
-            self._mixing_prior(),
-            self.prior.name == "eb-local",
-            statistics.start(),
+            self.mixing_prior,
             statistics.dispersion,
             RANK_TOLERANCE,
+            statistics.start(),
+            peaks,
+            steps,
+            kernels.scratch(len(statistics.data.y), statistics.n_columns),
+            mixture_kernels.lattice(statistics.n_columns),
             value,
             mean_u,
             state,
@@ -154,26 +164,29 @@ class GlmScore:
         value += 0.5 * self._n_flat * _LOG_2PI
         if not statistics.family.has_dispersion:
             value += self.constants(np.ones(1))[0]
-        value[state == 1] = -np.inf
-        status = np.where(state == 1, ModelStatus.RANK_DEFICIENT, ModelStatus.OK).astype(np.int8)
-        status[state == 2] = ModelStatus.IMPRECISE
-        status[state == 3] = ModelStatus.SEPARATED
-        value[state == 3] = -np.inf
-        return value, status, mean_u
+        value[state == mixture_kernels.ENDLESS] = -np.inf
+        return value, _STATUS_OF_STATE[state], mean_u
 
-    def _mixing_prior(self) -> mixture_kernels.MixingPrior:
+    @cached_property
+    def mixing_prior(self) -> mixture_kernels.MixingPrior:
+        """Prior of g for the kernels."""
         n = self.statistics.n_obs
         sizes = range(self.statistics.n_columns + 1)
-        parameters = [mixture_parameters(self.prior, n, size) for size in sizes]
-        if self.prior.name == "eb-local":
+        maximise = self.prior.name == "eb-local"
+        if maximise:  # any prior will do
             parameters = [MixtureParameters(a=1.0, b=2.0) for _ in sizes]
-        is_zellner_siow = parameters[0] is None
-        columns = np.array([[1.0] * 6 if row is None else list(row) for row in parameters]).T.copy()
-        log_norm = np.array(
-            [log_normaliser(self._density(size)) if size and self.prior.name != "eb-local" else 0.0 for size in sizes]
+        else:
+            parameters = [mixture_parameters(self.prior, n, size) or _ZELLNER_SIOW for size in sizes]
+        is_zellner_siow = parameters[0] is _ZELLNER_SIOW
+        log_norms = {row: log_normaliser(self._density(size)) for size, row in enumerate(parameters) if not maximise}
+        log_norm = np.array([log_norms.get(row, 0.0) for row in parameters])
+        a, b, s, r, v, kappa = np.array(parameters).T.copy()
+        # Begin at g = n, or in the middle of what the prior allows, with the step that the narrowest integrand needs.
+        first_x = np.where((v > 0.5 * n) | is_zellner_siow, 0.0, np.log(v / (1.0 + n)))
+        first_step = np.array([mixture_kernels.step_for.py_func(math.sqrt(2.0 / (size + 2.0))) for size in sizes])
+        return mixture_kernels.MixingPrior(
+            maximise, is_zellner_siow, n, a, b, s, r, v, kappa, log_norm, first_x, first_step
         )
-        a, b, s, r, v, kappa = columns
-        return mixture_kernels.MixingPrior(is_zellner_siow, n, a, b, s, r, v, kappa, log_norm)
 
     def _local_factor(self, sizes: IntArray, quadratic: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log of the integral of (1+g)^(-k/2) exp(-Q / (2 (1+g))) over the prior of g, and the posterior mean of u."""
@@ -221,9 +234,10 @@ class GlmScore:
             kind,
             scale,
             np.empty(0) if diagonal is None else diagonal,
-            statistics.start(),
             statistics.dispersion,
             RANK_TOLERANCE,
+            statistics.start(),
+            kernels.scratch(len(statistics.data.y), statistics.n_columns),
             rows,
         )
         return rows

@@ -71,7 +71,7 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) 
     work = kernels.workspace(len(data.y), size)
     mode = np.append(statistics.intercept, np.zeros(size))
     precision = np.ascontiguousarray(data.null_information[np.ix_(columns, columns)] / g)
-    fit = kernels.fit_mode(data, statistics.dispersion, columns, size, precision, 1e-12, mode, work)
+    fit = kernels.fit_mode(data, statistics.dispersion, columns, size, precision, kernels.ENOUGH, mode, work)
     row_kernels.row_terms(data.family, fit.dispersion, data.y, data.weights, work.eta, work.score, work.information)
     weights = np.maximum(work.information, 1e-300)
     eta = work.eta - data.offset
