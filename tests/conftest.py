@@ -36,6 +36,10 @@ def pytest_configure(config):
     bgnlm.enumerate_models(y, X, noise_floor=0.1).predict(X)
     bgnlm.enumerate_models(y > 3, X, family="binomial")
     bgnlm.enumerate_models(y > 3, X, family="binomial", coefficient_prior="g")
+    for family in ("gaussian", "binomial"):
+        config = bgnlm.SearchConfig(engine="mjmcmc", n_populations=1, n_final_steps=5)
+        response = y > 3 if family == "binomial" else y
+        bgnlm.find_features(response, X, family=family, config=config, n_chains=1, random_state=0)
 
 
 def _read_data(name):

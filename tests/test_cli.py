@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import bgnlm
-from bgnlm.cli.demo import all_features, run_demo
+from bgnlm.cli.demo import run_demo
 from bgnlm.cli.main import main
 from bgnlm.errors import DataError
-from bgnlm.features import Input, operation_count, resolve_transforms
 
 
 def _bgnlm(*arguments, **options):
@@ -36,14 +35,6 @@ def test_the_demo_discovers_keplers_third_law():
 def test_the_demo_is_deterministic():
     first, second = (text.splitlines()[:-1] for text in (run_demo(), run_demo()))
     assert first == second
-
-
-def test_all_features_are_different_and_within_the_limit():
-    features = all_features([Input("x"), Input("y")], resolve_transforms(["sin"]), 2)
-    assert len(features) == len(set(features))
-    assert [operation_count(feature) for feature in features] == sorted(operation_count(f) for f in features)
-    # 2 inputs; sin of 2 and 3 products; sin of those 5, 4 products x*sin, 4 products of three
-    assert len(features) == 2 + 5 + 5 + 4 + 4
 
 
 def test_version_and_help():

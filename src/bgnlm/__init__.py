@@ -10,31 +10,38 @@ from bgnlm._version import __version__
 
 if TYPE_CHECKING:
     from bgnlm.features import Transform, parse
+    from bgnlm.find import find_features
     from bgnlm.likelihood.coefficient_priors import CoefficientPrior
     from bgnlm.likelihood.marginal import fit_model, log_marginal
+    from bgnlm.search.config import SearchConfig
     from bgnlm.search.exhaustive import enumerate_models
 
 _HOME = {
     "CoefficientPrior": "bgnlm.likelihood.coefficient_priors",
+    "SearchConfig": "bgnlm.search.config",
     "Transform": "bgnlm.features",
     "enumerate_models": "bgnlm.search.exhaustive",
+    "find_features": "bgnlm.find",
     "fit_model": "bgnlm.likelihood.marginal",
     "log_marginal": "bgnlm.likelihood.marginal",
     "parse": "bgnlm.features",
 }
-_MODULES = ("datasets", "errors", "features")
+_MODULES = ("datasets", "errors", "features", "search")
 
 __all__ = [
     "CoefficientPrior",
+    "SearchConfig",
     "Transform",
     "__version__",
     "datasets",
     "enumerate_models",
     "errors",
     "features",
+    "find_features",
     "fit_model",
     "log_marginal",
     "parse",
+    "search",
 ]
 
 

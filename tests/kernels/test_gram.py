@@ -148,10 +148,15 @@ def test_listed_models_and_averaged_slopes():
     gram, Z = _gram(50, 5, 8)
     triangle, noise = np.linalg.qr(Z, mode="r"), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) * 1e-14
     models, weights = np.array([0, 1, 21, 31]), np.array([0.4, 0.3, 0.2, 0.1])
-    residuals, floors, slopes, expected = np.empty(4), np.empty(4), np.full((4, 5), np.nan), np.zeros(5)
-    kernels.fit_subsets(triangle, noise, models, residuals, floors, slopes)
-    for model, weight, residual, floor in zip(models, weights, residuals, floors, strict=True):
+    residuals, floors, determinants = np.empty((3, 4))
+    slopes, expected = np.full((4, 5), np.nan), np.zeros(5)
+    kernels.fit_subsets(triangle, noise, models, residuals, floors, determinants, slopes)
+    for model, weight, residual, floor, determinant in zip(
+        models, weights, residuals, floors, determinants, strict=True
+    ):
         columns = list(naive.all_subsets(5)[model])
+        block = gram[np.ix_(columns, columns)]
+        assert determinant == pytest.approx(np.linalg.slogdet(block)[1] if columns else 0.0, abs=1e-10)
         assert residual == pytest.approx(naive.subset_residual(gram, columns), abs=1e-12)
         solution = np.linalg.lstsq(Z[:, columns], Z[:, 5], rcond=None)[0] if columns else np.zeros(0)
         assert floor == pytest.approx(36e-28 + ((noise[columns] * solution) ** 2).sum(), rel=1e-9)

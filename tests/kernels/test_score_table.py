@@ -75,6 +75,7 @@ def test_rounding_never_lets_a_model_win():
         lowest=1e-25,
         error=1e-14,
         steepest=50.0,
+        tolerance=1e-7,
     )
 
     def exact(size, residual):
@@ -102,6 +103,7 @@ def test_the_lowest_residual_a_model_can_have():
         lowest=1e-25,
         error=1e-5,
         steepest=1.0,
+        tolerance=1e-7,
     )
     assert lowest_residual(statistics) == pytest.approx(0.19)
     assert lowest_residual(statistics._replace(error=1.0)) == 1e-25

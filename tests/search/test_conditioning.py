@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bgnlm
+from bgnlm.likelihood.gram import gram_statistics
 from bgnlm.likelihood.status import ModelStatus
 
 UNKNOWN_VARIANCE = ["robust", "hyper-g", "hyper-g/n", "zellner-siow", "eb-local", "g", "bic", "jeffreys"]
@@ -135,3 +136,26 @@ def test_the_mass_law_holds_to_rounding_error(exoplanets):
         result = bgnlm.enumerate_models(y, X, noise_floor=floor, penalty="bic", complexity=[3, 2, 2, 2, 1] + [0] * 10)
         assert result.columns_of(0) == (0,)
         assert result.model_probabilities[0] > 0.97
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e6, 1e12])
+def test_near_copies_of_a_column_under_independent_priors(variance):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=50)
+    X = np.column_stack([x + 1e-7 * rng.normal(size=50) for _ in range(3)])
+    y = x + rng.normal(size=50)
+    prior = bgnlm.CoefficientPrior("gaussian", variance=variance)
+    result = bgnlm.enumerate_models(y, X, coefficient_prior=prior)
+    for model in range(len(result)):
+        own = bgnlm.log_marginal(y, X[:, list(result.columns_of(model))], coefficient_prior=prior)
+        assert result.log_marginal[model] == pytest.approx(own, abs=1e-5)
+
+
+def test_the_triangle_of_many_rows_is_that_of_a_qr_decomposition():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(30_000, 5))
+    X[:, 4] = X[:, 0] + 1e-2 * X[:, 4]
+    statistics = gram_statistics(X[:, 0] + rng.normal(size=30_000), X, np.ones(30_000), np.zeros(30_000))
+    expected = np.linalg.qr(statistics.data.T, mode="r")
+    expected *= np.sign(np.diag(expected))[:, None]
+    assert statistics.triangle == pytest.approx(expected, abs=1e-14)

@@ -29,7 +29,23 @@ def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: npt.
 
     The cut point is a quantile of the values that go into the transform; `sample_weight` is frequency.
     """
+    if sample_weight is None and not _lacks_cut_points(feature):
+        return feature
     return _learnt(feature, evaluator, as_weights(sample_weight, evaluator.n_rows))
+
+
+def _lacks_cut_points(feature: Feature) -> bool:
+    match feature:
+        case Input():
+            return False
+        case Multiplication(factors=parts):
+            return any(map(_lacks_cut_points, parts))
+        case Modification(transform=transform, operand=operand, parameters=parameters):
+            return (transform.quantile is not None and not parameters) or _lacks_cut_points(operand)
+        case Projection(transform=transform, operands=parts, parameters=parameters):
+            return (transform.quantile is not None and not parameters) or any(map(_lacks_cut_points, parts))
+        case _:
+            raise not_a_feature(feature)
 
 
 def _learnt(feature: Feature, evaluator: Evaluator, weights: FloatArray) -> Feature:

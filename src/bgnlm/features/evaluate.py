@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,14 @@ class Evaluator:
     def n_cached(self) -> int:
         """Number of columns remembered at present."""
         return len(self._cache)
+
+    def some_rows(self, n_rows: int) -> "Evaluator":
+        """Return an evaluator on at most so many of the rows, evenly spread."""
+        rows = np.linspace(0, self.n_rows - 1, min(n_rows, self.n_rows)).astype(np.int64)
+        table = np.empty((len(rows), len(self._index)))
+        for j, place in enumerate(self._index.values()):
+            table[:, j] = self._X[rows, place]
+        return Evaluator(table, self.names, max_cached_bytes=2**24)
 
     def column(self, feature: Feature) -> FloatArray:
         """Values of a feature as a read-only array; not finite where the feature is not defined."""
@@ -121,15 +130,15 @@ def reject_reason(column: npt.ArrayLike, sample_weight: npt.ArrayLike | None = N
     up to rounding: its spread is at most 1e-13 of its magnitude. Rows of weight zero do not take part.
     """
     column = as_column(column, "column")
-    n_rows = len(column)
-    rows = np.arange(n_rows) if sample_weight is None else np.flatnonzero(as_weights(sample_weight, n_rows) > 0)
-    if len(rows) == 0:
+    used = np.ones(0, np.bool_) if sample_weight is None else as_weights(sample_weight, len(column)) > 0
+    values = column if used.all() else column[used]
+    if len(values) == 0:
         return "there is no row of positive weight"
-    values = column[rows]
-    bad = rows[~np.isfinite(values)]
-    if len(bad):
-        return f"not finite in {len(bad)} of {len(rows)} rows, first in row {bad[0]} (counted from 0)"
     low, high = float(values.min()), float(values.max())
+    if not (isfinite(low) and isfinite(high)):  # NaN is the extreme of what it is among
+        rows = np.arange(len(column)) if used.all() else np.flatnonzero(used)
+        bad = rows[~np.isfinite(values)]
+        return f"not finite in {len(bad)} of {len(rows)} rows, first in row {bad[0]} (counted from 0)"
     if max(-low, high) > LARGEST:
         return f"too large: values reach {max(-low, high):.3g} in size, the limit is {LARGEST:g}"
     if high - low <= _ROUNDING * max(abs(low), abs(high)):

@@ -31,17 +31,8 @@ _MAX_BITS = 10_000_000
 
 def depth(feature: Feature) -> int:
     """d: one more than the deepest operand; for a product, one more than the sum over both operands."""
-    match feature:
-        case Input():
-            return 0
-        case Modification(operand=operand):
-            return 1 + depth(operand)
-        case Multiplication(factors=factors):
-            return len(factors) - 1 + sum(map(depth, factors))
-        case Projection(operands=operands):
-            return 1 + max(map(depth, operands))
-        case _:
-            raise not_a_feature(feature)
+    check_features(feature)
+    return feature._depth
 
 
 def local_width(feature: Feature) -> int:

@@ -20,8 +20,9 @@ SortKey: TypeAlias = tuple[Any, ...]
 class _Node:
     """What all features share: a sort key, a cached hash, limits on their size, and the operators ``*`` and ``**``."""
 
-    __slots__ = ("_functions", "_hash", "_key", "_leaves", "_nesting")
+    __slots__ = ("_depth", "_functions", "_hash", "_key", "_leaves", "_nesting")
 
+    _depth: int
     _functions: tuple[Elementwise, ...]
     _hash: int
     _key: SortKey
@@ -35,9 +36,13 @@ class _Node:
         check_size(leaves, nesting)
         operations = own_operations + sum(child._key[0] for child in children)
         key = (operations, rank, *rest)
+        if isinstance(self, Multiplication):
+            depth = len(children) - 1 + sum(child._depth for child in children)
+        else:
+            depth = 1 + max((child._depth for child in children), default=-1)
         own = (self.transform.function,) if isinstance(self, Modification | Projection) else ()
         functions = (*own, *(function for child in children for function in child._functions))
-        _set(self, _key=key, _hash=hash(key), _leaves=leaves, _nesting=nesting, _functions=functions)
+        _set(self, _key=key, _hash=hash(key), _depth=depth, _leaves=leaves, _nesting=nesting, _functions=functions)
 
     def __hash__(self) -> int:
         return self._hash

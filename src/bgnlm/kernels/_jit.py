@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.extending import register_jitable
 
 # "numpy": a division by zero gives inf instead of raising, as in the interpreted twin under np.errstate.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -28,6 +29,11 @@ def inlined_jit(function: Callable[..., Any]) -> Any:
     and every caller of these.
     """
     return _compile(function, _OPTIONS | {"inline": "always"})
+
+
+def both_forms(function: Callable[..., Any]) -> Any:
+    """Leave a function as it is for Python and make it callable from compiled code: one source, two forms."""
+    return register_jitable(error_model="numpy")(function)
 
 
 def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bgnlm.kernels._jit import jit
+from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.score_table import table_value
 
 # In place of a residual.
 UNDECIDED = -1.0
 RANK_DEFICIENT = -2.0
-NEGLIGIBLE = 1e-7
 
 
 @jit
@@ -26,7 +25,7 @@ def reliable_pivot(error, smallest):
     return max(1e-12, error / smallest)
 
 
-@jit
+@reordering_jit
 def eliminate_subset(gram, columns, size, error, work):
     """Residual, smallest pivot and log determinant of the model with `columns[:size]`."""
     last = gram.shape[0] - 1
@@ -140,7 +139,7 @@ def eliminate_all_subsets(gram, max_size, error, residuals, pivots, log_determin
             smallest[depth] = low
 
 
-@jit
+@reordering_jit
 def fit_subset(rows, noise, columns, size, q, r, inverse, slopes):
     """RSS / TSS, its floor and the slopes of one model, by orthogonalisation of its columns; good to the last digits.
 
@@ -151,16 +150,22 @@ def fit_subset(rows, noise, columns, size, q, r, inverse, slopes):
     """
     n_rows = rows.shape[0]
     for a in range(size):
-        q[a] = rows[:, columns[a]]
+        for i in range(n_rows):
+            q[a, i] = rows[i, columns[a]]
         for b in range(a + 1):
             r[b, a] = 0.0
         for _ in range(2):  # twice is enough
             for b in range(a):
-                along = np.dot(q[b], q[a])
+                along = 0.0
+                for i in range(n_rows):
+                    along += q[b, i] * q[a, i]
                 r[b, a] += along
                 for i in range(n_rows):
                     q[a, i] -= along * q[b, i]
-        r[a, a] = math.sqrt(np.dot(q[a], q[a]))
+        square = 0.0
+        for i in range(n_rows):
+            square += q[a, i] * q[a, i]
+        r[a, a] = math.sqrt(square)
         if r[a, a] == 0.0:
             return RANK_DEFICIENT, 0.0
         for i in range(n_rows):
@@ -168,11 +173,16 @@ def fit_subset(rows, noise, columns, size, q, r, inverse, slopes):
     invert_upper(r, size, inverse)
     if depends(inverse, noise, columns, size):
         return RANK_DEFICIENT, 0.0
-    left = rows[:, rows.shape[1] - 1].copy()
-    slopes[:size] = 0.0
+    left = np.empty(n_rows)
+    for i in range(n_rows):
+        left[i] = rows[i, rows.shape[1] - 1]
+    for a in range(size):
+        slopes[a] = 0.0
     for _ in range(2):
         for a in range(size):
-            along = np.dot(q[a], left)
+            along = 0.0
+            for i in range(n_rows):
+                along += q[a, i] * left[i]
             for i in range(n_rows):
                 left[i] -= along * q[a, i]
             for b in range(a + 1):
@@ -180,7 +190,10 @@ def fit_subset(rows, noise, columns, size, q, r, inverse, slopes):
     floor = noise[-1] * noise[-1]
     for a in range(size):
         floor += (noise[columns[a]] * slopes[a]) ** 2
-    return np.dot(left, left), floor
+    square = 0.0
+    for i in range(n_rows):
+        square += left[i] * left[i]
+    return square, floor
 
 
 @jit
@@ -220,8 +233,11 @@ def depends(inverse, noise, columns, size):
 
 
 @jit
-def fit_subsets(rows, noise, models, residuals, floors, all_slopes):
-    """`fit_subset` for models given by their bit masks; fills `all_slopes` (models, columns) unless it is empty."""
+def fit_subsets(rows, noise, models, residuals, floors, log_determinants, all_slopes):
+    """`fit_subset` for models given by their bit masks.
+
+    Log determinants of the Gram matrices and slopes, `all_slopes` (models, columns), are filled unless they are empty.
+    """
     p = rows.shape[1] - 1
     columns = np.empty(p, np.int64)
     q = np.empty((p, rows.shape[0]))
@@ -231,6 +247,10 @@ def fit_subsets(rows, noise, models, residuals, floors, all_slopes):
         found = fit_subset(rows, noise, columns, size, q, r, inverse, slopes)
         residuals[i] = found[0]
         floors[i] = found[1]
+        if len(log_determinants):
+            log_determinants[i] = 0.0
+            for a in range(size if found[0] != RANK_DEFICIENT else 0):
+                log_determinants[i] += 2.0 * math.log(r[a, a])
         if len(all_slopes):
             for column in range(p):
                 all_slopes[i, column] = 0.0
@@ -271,6 +291,7 @@ class Statistics(NamedTuple):
     lowest: float  # residual below which only rounding errors are left
     error: float  # of a residual, times the smallest pivot
     steepest: float  # largest slope of the score in log RSS
+    tolerance: float  # nats that rounding may move a score
 
 
 @jit
@@ -304,7 +325,7 @@ def score_statistics(statistics, table, bound, scores, uncertain, best_scores):
         if statistics.residuals[model] != UNDECIDED:
             residual = max(statistics.residuals[model], statistics.lowest)
             spread = statistics.error / statistics.pivots[model]
-            if statistics.steepest * spread <= NEGLIGIBLE * residual:
+            if statistics.steepest * spread <= statistics.tolerance * residual:
                 scores[model] = table_value(table, size, math.log(residual)) - determinant
                 continue
             scores[model] = table_value(table, size, math.log(residual + spread)) - determinant
@@ -314,3 +335,13 @@ def score_statistics(statistics, table, bound, scores, uncertain, best_scores):
             best_scores[found] = table_value(table, size, math.log(low)) - determinant
         found += 1
     return found
+
+
+@reordering_jit
+def inner_products(rows, column, out):
+    """Inner products of a column with each row."""
+    for a in range(len(rows)):
+        total = 0.0
+        for i in range(len(column)):
+            total += rows[a, i] * column[i]
+        out[a] = total

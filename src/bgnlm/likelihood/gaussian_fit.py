@@ -37,7 +37,7 @@ class GaussianPopulation:
         for start in range(0, len(masks), _BATCH):
             chosen = masks[start : start + _BATCH]
             residuals, floors, each = np.empty(len(chosen)), np.empty(len(chosen)), np.empty((len(chosen), len(slopes)))
-            kernels.fit_subsets(rows, statistics.noise, chosen, residuals, floors, each)
+            kernels.fit_subsets(rows, statistics.noise, chosen, residuals, floors, np.empty(0), each)
             sizes = unpack(chosen, len(slopes)).sum(axis=1)
             shrinkage = self.score.shrinkage(sizes, np.maximum(residuals, floors))
             slopes += (probabilities[start : start + _BATCH] * shrinkage) @ each

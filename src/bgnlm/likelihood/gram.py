@@ -1,8 +1,10 @@
 """What all Gaussian models over the same columns share: centred, scaled columns and their Gram matrix."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,9 @@ _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-13
 _SMALLEST_NORM = 1e-150  # squares of anything below would underflow
 _PRECISION = 64.0 * _EPS
+_MANY_ROWS = 20_000
+_BLOCK = 4096
+_FAR = 1e-4  # distance of a unit column from the span of others
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +77,33 @@ class GramStatistics:
     @cached_property
     def triangle(self) -> FloatArray:
         """Triangular factor of the data, columns then response: the same inner products in a few rows."""
-        rows = self.data[np.append(self.order, len(self.data) - 1)]
-        factor = np.asarray(np.linalg.qr(rows.T, mode="r"))
+        factor = self._triangle_in_blocks()
+        if factor is None:
+            rows = self.data[np.append(self.order, len(self.data) - 1)]
+            factor = np.asarray(np.linalg.qr(rows.T, mode="r"))
         if self.constant_response:  # one that nothing explains
             factor = np.vstack([factor, np.append(np.zeros(self.n_columns), 1.0)])
         return np.ascontiguousarray(factor)
+
+    def _triangle_in_blocks(self) -> FloatArray | None:
+        """The same for many rows that are far from dependent, in less time and memory.
+
+        Twice a Cholesky factor of inner products: those of the data, and those of what the first factor makes of them.
+        """
+        if self.data.shape[1] < _MANY_ROWS or self.constant_response:
+            return None
+        try:
+            first = np.linalg.cholesky(self.matrix)
+        except np.linalg.LinAlgError:
+            return None
+        if np.diag(first).min() < _FAR:
+            return None
+        chosen, products = np.append(self.order, len(self.data) - 1), np.zeros_like(self.matrix)
+        inverse = np.linalg.inv(first)
+        for low in range(0, self.data.shape[1], _BLOCK):
+            block = inverse @ self.data[chosen, low : low + _BLOCK]
+            products += block @ block.T
+        return np.asarray(np.linalg.cholesky(products).T @ first.T)
 
     def with_ridge(self, ridge: float) -> tuple[FloatArray, FloatArray]:
         """Return matrix and triangle with `ridge` added to the squared norm of all columns that vary."""
@@ -118,35 +145,90 @@ def _pivot_order(matrix: FloatArray) -> IntArray:
     return order
 
 
+class UnitColumn(NamedTuple):
+    """A column centred, multiplied by the root of the weights and scaled to unit norm; what was taken out of it."""
+
+    values: FloatArray
+    mean: float
+    norm: float  # 0 for a column that does not vary; its values are zero then
+    noise: float
+
+
+class GramBuilder:
+    """Standardises columns and multiplies them out with each other and with one response.
+
+    Inner products do not depend on which other columns there are, to the last digit: what is built one column at a
+    time is what is built at once.
+    """
+
+    def __init__(self, y: FloatArray, weights: FloatArray, offset: FloatArray) -> None:
+        used = weights > 0
+        self._used = None if used.all() else used
+        self._weights = self._rows(weights)
+        self._root = np.sqrt(self._weights)
+        target = self._rows(y) - self._rows(offset)
+        self.n_obs = float(self._weights.sum())
+        self.response = self._unit(target)
+        self._smallest = max(_EPS * float(np.abs(target).max()), _SMALLEST_NORM)
+
+    def unit(self, column: FloatArray) -> UnitColumn:
+        """Centre and scale a column."""
+        return self._unit(self._rows(column))
+
+    def statistics(
+        self, columns: Sequence[UnitColumn], data: FloatArray, products: FloatArray, response_products: FloatArray
+    ) -> "GramStatistics":
+        """Put columns together whose inner products with each other and with the response are known.
+
+        `data` has their values as rows, and room for the response as the last.
+        """
+        data[-1] = self.response.values
+        matrix = np.empty((len(data), len(data)))
+        matrix[:-1, :-1] = products
+        matrix[-1, :-1] = matrix[:-1, -1] = response_products
+        return self._assembled(columns, data, _with_exact_diagonal(matrix))
+
+    def statistics_of(self, X: FloatArray) -> "GramStatistics":
+        """Standardise and multiply out all columns of a table."""
+        data = np.empty((X.shape[1] + 1, len(self._root)))
+        columns = []
+        for j in range(X.shape[1]):
+            columns.append(self.unit(X[:, j]))
+            data[j] = columns[-1].values
+            columns[-1] = columns[-1]._replace(values=data[j])
+        data[-1] = self.response.values
+        return self._assembled(columns, data, _with_exact_diagonal(data @ data.T))
+
+    def _rows(self, values: FloatArray) -> FloatArray:
+        return values if self._used is None else values[self._used]
+
+    def _unit(self, column: FloatArray) -> UnitColumn:
+        values = np.empty(len(column))
+        return UnitColumn(values, *_standardise(column, self._weights, self._root, values))
+
+    def _assembled(self, columns: Sequence[UnitColumn], data: FloatArray, matrix: FloatArray) -> "GramStatistics":
+        constant = self.response.norm == 0.0
+        return GramStatistics(
+            n_obs=self.n_obs,
+            log_total=2.0 * float(np.log(self._smallest if constant else self.response.norm)),
+            noise=np.array([column.noise for column in columns] + [self.response.noise]),
+            constant_response=constant,
+            matrix=matrix,
+            data=data,
+            order=np.arange(len(columns)),
+            means=np.array([column.mean for column in columns]),
+            norms=np.array([column.norm for column in columns]),
+            response_mean=self.response.mean,
+            response_norm=self.response.norm,
+        )
+
+
 def gram_statistics(y: FloatArray, X: FloatArray, weights: FloatArray, offset: FloatArray) -> GramStatistics:
     """Centre, scale and multiply out once; every model is scored from the result.
 
     A column that does not vary becomes zero, which makes every model with it rank deficient.
     """
-    used = weights > 0
-    if not used.all():
-        y, X, weights, offset = y[used], X[used], weights[used], offset[used]
-    root = np.sqrt(weights)
-    target = y - offset
-    n_columns = X.shape[1]
-    data = np.empty((n_columns + 1, len(y)))
-    columns = [_standardise(X[:, j], weights, root, data[j]) for j in range(n_columns)]
-    mean, norm, noise = _standardise(target, weights, root, data[-1])
-    constant = norm == 0.0
-    scale = norm if not constant else max(_EPS * float(np.abs(target).max()), _SMALLEST_NORM)
-    return GramStatistics(
-        n_obs=float(weights.sum()),
-        log_total=2.0 * float(np.log(scale)),
-        noise=np.array([column[2] for column in columns] + [noise]),
-        constant_response=constant,
-        matrix=_inner_products(data),
-        data=data,
-        order=np.arange(n_columns),
-        means=np.array([column[0] for column in columns]),
-        norms=np.array([column[1] for column in columns]),
-        response_mean=mean,
-        response_norm=norm,
-    )
+    return GramBuilder(y, weights, offset).statistics_of(X)
 
 
 def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray, out: FloatArray) -> tuple[float, float, float]:
@@ -172,9 +254,8 @@ def _standardise(x: FloatArray, weights: FloatArray, root: FloatArray, out: Floa
     return mean, largest * norm, min(_PRECISION * max(size / norm, 1.0), 0.5)
 
 
-def _inner_products(data: FloatArray) -> FloatArray:
-    matrix = data @ data.T
-    # Exact where rounding is not: unit norms, zero for what does not vary. A constant response is one nothing explains.
+def _with_exact_diagonal(matrix: FloatArray) -> FloatArray:
+    """Unit norms, zero for what does not vary; a constant response is one that nothing explains."""
     np.fill_diagonal(matrix, np.where(np.diag(matrix) > 0.5, 1.0, 0.0))
     matrix[-1, -1] = 1.0
-    return np.asarray(matrix)
+    return matrix

@@ -1,7 +1,7 @@
 """The marginal likelihood of one model and what prediction needs of it (section 3.1 of the paper)."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bgnlm._typing import FloatArray
@@ -14,7 +14,7 @@ from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm import glm_statistics
 from bgnlm.likelihood.glm_fit import GlmPopulation
 from bgnlm.likelihood.glm_score import GlmScore
-from bgnlm.likelihood.gram import gram_statistics
+from bgnlm.likelihood.gram import GramStatistics, gram_statistics
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.status import ModelStatus, advice
 from bgnlm.likelihood.tabulate import TabulatedScore
@@ -37,8 +37,15 @@ class Likelihood:
             statistics = glm_statistics(self.family, self.y, X, self.weights, self.offset)
             return GlmPopulation(GlmScore(self.prior, statistics))
         gram = gram_statistics(self.y, X, self.weights, self.offset)
-        score = GaussianScore(self.prior, gram.n_obs, gram.log_total, self.noise_floor)
-        return GaussianPopulation(gram, TabulatedScore(score))
+        return GaussianPopulation(gram, self.tabulated_score(gram))
+
+    def with_prior(self, prior: CoefficientPrior) -> "Likelihood":
+        """Return the same response under another prior on the coefficients."""
+        return replace(self, prior=prior, noise_floor=0.0)
+
+    def tabulated_score(self, gram: GramStatistics) -> TabulatedScore:
+        """Return the score of Gaussian models of this response, whatever the columns."""
+        return TabulatedScore(GaussianScore(self.prior, gram.n_obs, gram.log_total, self.noise_floor))
 
 
 def check_likelihood(

@@ -14,6 +14,9 @@ from bgnlm.likelihood.tabulate import TabulatedScore
 # Rounding of RSS / TSS computed from the Gram matrix, times the smallest pivot (measured: below 50 eps).
 GRAM_ERROR = 50.0 * float(np.finfo(np.float64).eps)
 _IMPRECISE = 1e-3
+_ROOM = 2**20  # for uncertain models, before it is known how many there are
+# Nats that rounding may move a score before it counts as uncertain.
+TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,9 @@ class SubsetScores:
         return np.asarray(self.statistics.residuals)
 
 
-def score_all_subsets(statistics: GramStatistics, score: TabulatedScore, max_size: int) -> SubsetScores:
+def score_all_subsets(
+    statistics: GramStatistics, score: TabulatedScore, max_size: int, tolerance: float = TOLERANCE
+) -> SubsetScores:
     """Score every model of at most `max_size` columns; entry i is the model with the bits of i.
 
     Best with columns in pivot order, because the highest is eliminated first.
@@ -57,7 +62,7 @@ def score_all_subsets(statistics: GramStatistics, score: TabulatedScore, max_siz
         statistics.with_ridge(score.exact.ridge)[0], largest, GRAM_ERROR, residuals, pivots, log_determinants
     )
     residuals[sizes > largest] = kernels.RANK_DEFICIENT
-    return _scored(statistics, score, largest, sizes, residuals, pivots, log_determinants)
+    return _scored(statistics, score, largest, tolerance, sizes, residuals, pivots, log_determinants)
 
 
 def score_subsets(statistics: GramStatistics, score: TabulatedScore, included: BoolArray) -> SubsetScores:
@@ -69,7 +74,7 @@ def score_subsets(statistics: GramStatistics, score: TabulatedScore, included: B
         statistics.with_ridge(score.exact.ridge)[0], pack(included), GRAM_ERROR, residuals, pivots, log_determinants
     )
     sizes = included.sum(axis=1, dtype=np.int16)
-    return _scored(statistics, score, int(sizes.max(initial=0)), sizes, residuals, pivots, log_determinants)
+    return _scored(statistics, score, int(sizes.max(initial=0)), TOLERANCE, sizes, residuals, pivots, log_determinants)
 
 
 def pack(included: BoolArray) -> AnyArray:
@@ -111,6 +116,7 @@ def _scored(
     statistics: GramStatistics,
     score: TabulatedScore,
     max_size: int,
+    tolerance: float,
     sizes: AnyArray,
     residuals: FloatArray,
     pivots: AnyArray,
@@ -125,19 +131,20 @@ def _scored(
         lowest=statistics.lowest_residual,
         error=GRAM_ERROR,
         steepest=steepest_slope(score.exact),
+        tolerance=tolerance,
     )
     lowest = kernels.lowest_residual(found)
-    scores, none, no_scores = np.empty(len(sizes)), np.empty(0, dtype=np.int64), np.empty(0)
-    table = score.table(max_size, lowest)
-    n_uncertain = kernels.score_statistics(found, table, lowest, scores, none, no_scores)
-    if not n_uncertain:
-        return SubsetScores(found, scores, none, none, no_scores)
-    # Nothing fits better than all columns together.
-    bound = max(_residual_of_all(statistics, score.exact.ridge), statistics.lowest_residual)
-    table = score.table(max_size, min(bound, lowest))
-    uncertain, best_scores = np.empty(n_uncertain, dtype=np.int64), np.empty(n_uncertain)
-    kernels.score_statistics(found, table, bound, scores, uncertain, best_scores)
-    return SubsetScores(found, scores, none, uncertain, best_scores)
+    scores, none = np.empty(len(sizes)), np.empty(0, dtype=np.int64)
+    room = min(len(sizes), _ROOM)
+    uncertain, best_scores = np.empty(room, dtype=np.int64), np.empty(room)
+    n_uncertain = kernels.score_statistics(found, score.table(max_size, lowest), lowest, scores, uncertain, best_scores)
+    if n_uncertain > len(uncertain) or np.any(residuals[uncertain[:n_uncertain]] == kernels.UNDECIDED):
+        # Nothing fits better than all columns together.
+        bound = max(_residual_of_all(statistics, score.exact.ridge), statistics.lowest_residual)
+        uncertain, best_scores = np.empty(n_uncertain, dtype=np.int64), np.empty(n_uncertain)
+        table = score.table(max_size, min(bound, lowest))
+        kernels.score_statistics(found, table, bound, scores, uncertain, best_scores)
+    return SubsetScores(found, scores, none, uncertain[:n_uncertain], best_scores[:n_uncertain])
 
 
 def _residual_of_all(statistics: GramStatistics, ridge: float) -> float:

@@ -83,7 +83,8 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) 
     target = working - mean
     matrix = (design * weights) @ design.T + data.null_information / g
     gradient = design @ (weights * target)
-    scale = 1.0 / np.sqrt(np.diag(matrix))
+    diagonal = np.diag(matrix)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a column that does not vary stays zero
     gain = float(gradient @ np.linalg.lstsq(matrix, gradient, rcond=None)[0])
     corner = 1.01 * gain + 1e-12
     augmented = np.empty((len(scale) + 1, len(scale) + 1))

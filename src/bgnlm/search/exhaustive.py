@@ -1,5 +1,6 @@
 """Exact posterior of all models over a few columns, by enumeration."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +15,11 @@ from bgnlm.errors import DataError, ModelStatusWarning
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm_fit import GlmPopulation
-from bgnlm.likelihood.gram import GramStatistics
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.refine import refine
 from bgnlm.likelihood.status import ModelStatus, advice
-from bgnlm.likelihood.subsets import SubsetScores, score_all_subsets, status_of, unpack
+from bgnlm.likelihood.subsets import TOLERANCE, score_all_subsets, status_of, unpack
 from bgnlm.search.prior import resolve_penalty
 
 MAX_COLUMNS = 24
@@ -181,71 +181,89 @@ def enumerate_population(
     population: GaussianPopulation | GlmPopulation, costs: FloatArray, names: tuple[str, ...], max_model_size: int
 ) -> EnumeratedModels:
     """Score all models of a population of columns; `costs` are the nats of prior that each column costs."""
-    if isinstance(population, GaussianPopulation):
-        found = _score_gaussian(population, costs, names, max_model_size)
-    else:
-        found = _score_glm(population, costs, max_model_size)
+    found = score_models(population, costs, max_model_size)
+    _warn(names, population, found)
+    masks = _in_given_order(found.masks, found.order)
     log_joint = found.log_marginal + found.log_prior
     if not np.isfinite(log_joint.max()):  # nothing can be scored: what is left is the model without columns
-        log_joint = np.where(found.masks == 0, 0.0, -np.inf)
+        log_joint = np.where(masks == 0, 0.0, -np.inf)
     weights = np.exp(log_joint - log_joint.max())
     weights /= weights.sum()
     order = np.argsort(-log_joint, kind="stable")
     return EnumeratedModels(
         names=names,
-        inclusion_probabilities=_inclusion(weights, found.masks, len(names)),
+        inclusion_probabilities=_inclusion(weights, masks, len(names)),
         model_probabilities=weights[order],
         log_marginal=found.log_marginal[order],
         log_model_prior=found.log_prior[order],
-        masks=found.masks[order],
+        masks=masks[order],
         status=found.status[order],
         population=population,
     )
 
 
-class _Scored(NamedTuple):
-    """Models in any order."""
+class ScoredModels(NamedTuple):
+    """Models in any order, bit i of a mask for column `order[i]`; `n_imprecise` of those that matter are uncertain."""
 
     masks: IntArray
+    order: IntArray
     log_marginal: FloatArray
     log_prior: FloatArray
     status: AnyArray
+    n_imprecise: int
+
+
+def score_models(
+    population: GaussianPopulation | GlmPopulation,
+    costs: FloatArray,
+    max_model_size: int,
+    tolerance: float = TOLERANCE,
+    window: float = math.inf,
+) -> ScoredModels:
+    """Score all models of at most `max_model_size` columns.
+
+    Rounding may move Gaussian scores by `tolerance` nats, and those further than `window` nats below the best by more.
+    """
+    if isinstance(population, GaussianPopulation):
+        return _score_gaussian(population, costs, max_model_size, tolerance, window)
+    return _score_glm(population, costs, max_model_size)
 
 
 def _score_gaussian(
-    population: GaussianPopulation, costs: FloatArray, names: tuple[str, ...], max_model_size: int
-) -> _Scored:
+    population: GaussianPopulation, costs: FloatArray, max_model_size: int, tolerance: float, window: float
+) -> ScoredModels:
     """Score all models from the Gram matrix, uncertain ones again from the data."""
     statistics, score = population.statistics, population.score
     ordered = statistics.in_pivot_order()
-    log_prior = _log_prior(costs[ordered.order])
-    result = refine(ordered, score, score_all_subsets(ordered, score, max_model_size), log_prior)
+    log_prior = log_prior_of_subsets(costs[ordered.order])
+    result = score_all_subsets(ordered, score, max_model_size, tolerance)
+    result = refine(ordered, score, result, log_prior, window)
     status = status_of(ordered, result)
-    _warn(names, statistics, status, result, result.scores + log_prior, log_prior)
-    masks = _in_given_order(np.arange(len(log_prior)), ordered.order)
+    best = float((result.scores + log_prior).max())
+    reachable = result.best_scores + log_prior[result.uncertain] > best - _WINDOW
+    n_imprecise = int(np.count_nonzero(reachable & (status[result.uncertain] == ModelStatus.IMPRECISE)))
+    masks = np.arange(len(log_prior))
     log_marginal = score.exact.log_null + result.scores
-    if max_model_size < len(names):
+    if max_model_size < len(costs):
         small = result.sizes <= max_model_size
         masks, log_marginal, log_prior, status = masks[small], log_marginal[small], log_prior[small], status[small]
-    return _Scored(masks, log_marginal, log_prior, status)
+    return ScoredModels(masks, ordered.order, log_marginal, log_prior, status, n_imprecise)
 
 
-def _score_glm(population: GlmPopulation, costs: FloatArray, max_model_size: int) -> _Scored:
+def _score_glm(population: GlmPopulation, costs: FloatArray, max_model_size: int) -> ScoredModels:
     """Score all models one after the other, each from its neighbour: a walk that changes one column at a time."""
     steps = np.arange(2 ** len(costs))
     masks = steps ^ (steps >> 1)
-    log_prior = _log_prior(costs)[masks]
+    log_prior = log_prior_of_subsets(costs)[masks]
     included = unpack(masks, len(costs))
     if max_model_size < len(costs):
         small = included.sum(axis=1) <= max_model_size
         masks, log_prior, included = masks[small], log_prior[small], included[small]
     log_marginal, status = population.score.log_marginals(included)
-    if population.score.statistics.constant_response:
-        _warn_constant()
-    return _Scored(masks, log_marginal, log_prior, status)
+    return ScoredModels(masks, np.arange(len(costs)), log_marginal, log_prior, status, 0)
 
 
-def _log_prior(costs: FloatArray) -> FloatArray:
+def log_prior_of_subsets(costs: FloatArray) -> FloatArray:
     """Log prior of all models in the order of their masks, bit by bit."""
     log_prior = np.zeros(1)
     for cost in costs:
@@ -266,32 +284,23 @@ def _in_given_order(models: IntArray, order: IntArray) -> IntArray:
     return masks
 
 
-def _warn(
-    names: tuple[str, ...],
-    statistics: GramStatistics,
-    status: AnyArray,
-    result: SubsetScores,
-    log_joint: FloatArray,
-    log_prior: FloatArray,
-) -> None:
+def _warn(names: tuple[str, ...], population: GaussianPopulation | GlmPopulation, found: ScoredModels) -> None:
     """Say once what concerns the answer as a whole."""
+    if isinstance(population, GaussianPopulation):
+        is_constant, norms = population.statistics.constant_response, population.statistics.norms
+    else:
+        is_constant, norms = population.score.statistics.constant_response, population.score.statistics.norms
     messages = []
-    if statistics.constant_response:
-        _warn_constant()
-    constant = [name for name, norm in zip(names, statistics.norms, strict=True) if norm == 0.0]
+    if is_constant:
+        status = ModelStatus.CONSTANT_RESPONSE
+        messages.append(f"All models have the status {status.name}: {advice(status)}.")
+    constant = [name for name, norm in zip(names, norms, strict=True) if norm == 0.0]
     if constant:
         messages.append(f"Constant columns are in no model: {', '.join(constant)}. Leave them out.")
-    reachable = result.best_scores + log_prior[result.uncertain] > log_joint.max() - _WINDOW
-    n_imprecise = int(np.count_nonzero(reachable & (status[result.uncertain] == ModelStatus.IMPRECISE)))
-    if n_imprecise:
-        messages.append(f"Models of status IMPRECISE: {n_imprecise:,}; {advice(ModelStatus.IMPRECISE)}.")
+    if found.n_imprecise:
+        messages.append(f"Models of status IMPRECISE: {found.n_imprecise:,}; {advice(ModelStatus.IMPRECISE)}.")
     for message in messages:
-        warnings.warn(message, ModelStatusWarning, stacklevel=5)
-
-
-def _warn_constant() -> None:
-    status = ModelStatus.CONSTANT_RESPONSE
-    warnings.warn(f"All models have the status {status.name}: {advice(status)}.", ModelStatusWarning, stacklevel=5)
+        warnings.warn(message, ModelStatusWarning, stacklevel=4)
 
 
 def _check_complexity(complexity: Any, n_columns: int) -> FloatArray:

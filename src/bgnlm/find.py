@@ -1,0 +1,101 @@
+"""The whole search in one call: chains, their union, probabilities and diagnostics."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bgnlm._validation import check_count
+from bgnlm.features import Evaluator, Feature, Transform
+from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.likelihood.model_fit import ModelFit
+from bgnlm.posterior.diagnostics import Diagnostics, diagnose
+from bgnlm.posterior.summarize import Posterior, summarize
+from bgnlm.search.chains import ChainResult, Progress, run_chains
+from bgnlm.search.config import SearchConfig
+from bgnlm.search.prior import ModelPrior
+from bgnlm.search.problem import SearchProblem, define_problem
+from bgnlm.search.union import by_chain, common_classes, unite
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchResult:
+    """What was found: `posterior` has the probabilities, `diagnostics` how far to trust them."""
+
+    problem: SearchProblem
+    chains: list[ChainResult]
+    posterior: Posterior
+    diagnostics: Diagnostics
+
+    def fit(self, model: int) -> ModelFit:
+        """Return coefficients, covariance factor and dispersion of the model at place `model`, 0 the most probable."""
+        columns = Evaluator(self.problem.X, self.problem.names).matrix(self.posterior.features_of(model))
+        return self.problem.likelihood.population(columns).fit(list(range(columns.shape[1])))
+
+    def __repr__(self) -> str:
+        return f"<SearchResult: {len(self.posterior):,} models, {len(self.chains)} chains>"
+
+    def __str__(self) -> str:
+        return f"{self.posterior}\n\n{self.diagnostics}"
+
+
+def find_features(
+    y: Any,
+    X: Any,
+    *,
+    family: str = "gaussian",
+    link: str | None = None,
+    coefficient_prior: str | CoefficientPrior = "auto",
+    noise_floor: float = 0.0,
+    sample_weight: Any = None,
+    offset: Any = None,
+    names: Sequence[str] | None = None,
+    transforms: str | Iterable[str | Transform] = "default",
+    prior: ModelPrior | None = None,
+    keep: Iterable[str | Feature] = (),
+    config: SearchConfig | None = None,
+    n_chains: int = 4,
+    random_state: int | None = None,
+    report: Callable[[Progress], None] | None = None,
+) -> SearchResult:
+    """Search for the features that explain the response, by GMJMCMC (section 3.2 of the paper).
+
+    Parameters
+    ----------
+    y, family, link, coefficient_prior, noise_floor, sample_weight, offset
+        As in `log_marginal`.
+    X, names
+        The inputs; a data frame's names are kept, those of an array are x1, x2, ... by default.
+    transforms
+        The set G: a preset's name, or a list of names and `Transform` objects.
+    prior
+        p(m); log n nats per operation by default.
+    keep
+        Features, or their texts, that stay in every population.
+    config
+        Settings of the search.
+    n_chains
+        B.
+    random_state
+        A seed; the result depends on it and the settings alone.
+    report
+        Called after each population of each chain.
+    """
+    problem = define_problem(
+        y,
+        X,
+        family=family,
+        link=link,
+        coefficient_prior=coefficient_prior,
+        noise_floor=noise_floor,
+        sample_weight=sample_weight,
+        offset=offset,
+        names=names,
+        transforms=transforms,
+        prior=prior,
+        keep=keep,
+        config=config,
+    )
+    chains = run_chains(problem, check_count(n_chains, "n_chains", low=1), random_state, report)
+    common = common_classes(problem, chains)
+    posterior = summarize(unite(problem, chains, common))
+    return SearchResult(problem, chains, posterior, diagnose(chains, by_chain(chains, common), posterior))

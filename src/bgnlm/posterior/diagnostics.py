@@ -1,0 +1,100 @@
+"""How far a search can be trusted: mass found over time, agreement of chains, what the kernels did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import FloatArray, IntArray
+from bgnlm.posterior.summarize import Posterior, chain_weights
+from bgnlm.search.chains import ChainResult, Progress
+from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
+from bgnlm.search.union import FoundModels
+from bgnlm.search.visited import log_sum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnostics:
+    """What the chains of a search did.
+
+    Attributes
+    ----------
+    history
+        Progress of each chain after each population: mass found, models, seconds.
+    chain_weights
+        u_b: share of each chain in the mass that all chains found.
+    chain_probabilities
+        (chains, features): inclusion probabilities of the features of the posterior in each chain by itself.
+    disagreement
+        Of each feature, the standard deviation of its probability between chains, weighted by u_b.
+    tally
+        (2, kernels): how often each kernel of Algorithm 1 was used, and accepted; see `kernels`.
+    n_models, n_scored
+        Distinct models stored of all chains together, and models scored, repetitions included.
+    seconds
+        Of all chains, added up.
+    """
+
+    history: tuple[tuple[Progress, ...], ...]
+    chain_weights: FloatArray
+    chain_probabilities: FloatArray
+    disagreement: FloatArray
+    tally: IntArray
+    n_models: int
+    n_scored: int
+    seconds: float
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels of Algorithm 1."""
+        return KERNELS
+
+    @property
+    def distinct_per_second(self) -> float:
+        """Distinct models stored per second of search."""
+        return self.n_models / max(self.seconds, 1e-9)
+
+    def __repr__(self) -> str:
+        return f"<Diagnostics: {len(self.history)} chains, {self.n_models:,} models, {self.seconds:.1f} s>"
+
+    def __str__(self) -> str:
+        lines = ["chain  populations     models   log mass   weight  seconds"]
+        for number, (history, weight) in enumerate(zip(self.history, self.chain_weights, strict=True)):
+            last = history[-1]
+            lines.append(
+                f"{number:5d}  {last.n_explored:11d}  {last.n_models:9,d}  {last.log_mass:9.2f}  {weight:7.4f}"
+                f"  {last.seconds:7.2f}"
+            )
+        rate = self.n_scored / max(self.seconds, 1e-9)
+        lines += ["", f"{self.n_scored:,} models scored, {rate:,.0f} a second; {self.n_models:,} distinct ones stored"]
+        if self.tally[USED].sum():
+            lines += ["", "kernel            used  accepted"]
+            lines += [
+                f"{name:<12}  {used:8,d}  {accepted:8,d}"
+                for name, used, accepted in zip(KERNELS, self.tally[USED], self.tally[ACCEPTED], strict=True)
+            ]
+        return "\n".join(lines)
+
+
+def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], posterior: Posterior) -> Diagnostics:
+    """Compare chains with each other; `parts` are their models in terms of the same classes."""
+    place = {feature: j for j, feature in enumerate(parts[0].features)}
+    columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
+    each = np.array([_inclusion(part)[columns] for part in parts]).reshape(len(parts), len(columns))
+    weights = chain_weights(parts)
+    mean = weights @ each
+    return Diagnostics(
+        history=tuple(tuple(chain.history) for chain in chains),
+        chain_weights=weights,
+        chain_probabilities=each,
+        disagreement=np.sqrt(weights @ np.square(each - mean)),
+        tally=np.sum([chain.tally for chain in chains], axis=0),
+        n_models=len(posterior),
+        n_scored=sum(chain.n_scored for chain in chains),
+        seconds=sum(chain.history[-1].seconds for chain in chains),
+    )
+
+
+def _inclusion(part: FoundModels) -> FloatArray:
+    log_joint = part.log_joint
+    return part.rows.sum_by_member(np.exp(log_joint - log_sum(log_joint)), len(part.features))

@@ -1,0 +1,105 @@
+"""Posterior probabilities of models and features over the models visited (sections 3 and 3.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.features import Feature
+from bgnlm.search.union import FoundModels
+from bgnlm.search.visited import log_sum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Probabilities of the models found, the most probable first, and of their features, likewise.
+
+    Attributes
+    ----------
+    features
+        Simplest known forms.
+    inclusion_probabilities
+        Of each feature.
+    found
+        The models behind the probabilities.
+    model_probabilities
+        Of each model of `found`, in its order.
+    log_mass
+        Log of the summed p(y | m) p(m) of the models.
+    discarded
+        Upper bound of the share of models that were scored but not stored.
+    """
+
+    features: tuple[Feature, ...]
+    inclusion_probabilities: FloatArray
+    found: FoundModels
+    model_probabilities: FloatArray
+    log_mass: float
+    discarded: float
+
+    def features_of(self, model: int) -> tuple[Feature, ...]:
+        """Return the features of the model at place `model`, 0 the most probable."""
+        return tuple(self.found.features[c] for c in self.found.rows.members_of(model))
+
+    def probability_of(self, feature: Feature) -> float:
+        """Inclusion probability of a feature in the form it has here; 0 if it is not among them."""
+        return float(dict(zip(self.features, self.inclusion_probabilities, strict=True)).get(feature, 0.0))
+
+    def __len__(self) -> int:
+        return len(self.model_probabilities)
+
+    def __repr__(self) -> str:
+        return f"<Posterior: {len(self):,} models of {len(self.features):,} features>"
+
+    def __str__(self) -> str:
+        lines = [f"{len(self):,} models of {len(self.features):,} features", "", "probability  feature"]
+        lines += [
+            f"{probability:11.4f}  {feature}"
+            for feature, probability in zip(self.features[:10], self.inclusion_probabilities[:10], strict=True)
+        ]
+        lines += ["", "probability  log joint  model"]
+        log_joint = self.found.log_joint
+        for model in range(min(5, len(self))):
+            what = " + ".join(map(str, self.features_of(model))) or "(intercept only)"
+            lines.append(f"{self.model_probabilities[model]:11.4f}  {log_joint[model]:9.3f}  {what}")
+        return "\n".join(lines)
+
+
+def summarize(found: FoundModels) -> Posterior:
+    """Renormalise over the models found."""
+    log_joint = found.log_joint
+    order = np.argsort(-log_joint, kind="stable")
+    found = FoundModels(found.features, found.costs, found.rows.take(order), found.log_discarded)
+    log_joint = log_joint[order]
+    log_mass = log_sum(log_joint)
+    probabilities = np.exp(log_joint - log_mass) if np.isfinite(log_mass) else np.zeros(len(log_joint))
+    inclusion = np.minimum(found.rows.sum_by_member(probabilities, len(found.features)), 1.0)
+    by_probability = np.argsort(-inclusion, kind="stable")
+    used = by_probability[np.bincount(found.rows.members, minlength=len(found.features))[by_probability] > 0]
+    return Posterior(
+        features=tuple(found.features[c] for c in used),
+        inclusion_probabilities=inclusion[used],
+        found=found,
+        model_probabilities=probabilities,
+        log_mass=log_mass,
+        discarded=float(np.exp(min(found.log_discarded - np.logaddexp(found.log_discarded, log_mass), 0.0)))
+        if np.isfinite(log_mass)
+        else 0.0,
+    )
+
+
+def chain_weights(parts: Sequence[FoundModels]) -> FloatArray:
+    """u_b: the share of each chain in the mass that all chains found, where a model counts once for every chain."""
+    log_masses = np.array([log_sum(part.log_joint) for part in parts])
+    return np.asarray(np.exp(log_masses - np.logaddexp.reduce(log_masses)))
+
+
+def weighted_inclusion(parts: Sequence[FoundModels]) -> FloatArray:
+    """Inclusion probabilities of the common classes as weighted sums over the chains: memory-lean, not the union."""
+    total = np.zeros(len(parts[0].features))
+    for part, weight in zip(parts, chain_weights(parts), strict=True):
+        log_joint = part.log_joint
+        probabilities = np.exp(log_joint - log_sum(log_joint))
+        total += weight * part.rows.sum_by_member(probabilities, len(total))
+    return np.minimum(total, 1.0)

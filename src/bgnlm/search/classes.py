@@ -1,0 +1,212 @@
+"""Features that are one function on the training data, up to an affine map, are one class.
+
+A fingerprint shortlists, the correlation decides. The class is represented and priced by its simplest member known;
+other forms are aliases of it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.errors import FeatureError
+from bgnlm.features import (
+    Evaluator,
+    Feature,
+    Modification,
+    Multiplication,
+    learn_cut_points,
+    multiply,
+    reject_reason,
+    sort_key,
+)
+from bgnlm.likelihood.gram import GramBuilder, UnitColumn
+
+SAME_FUNCTION = 1e-10  # of 1 - |correlation|
+_TOLERANCE = 2e-5  # of a fingerprint: more than units can differ that are the same function
+_N_DIRECTIONS = 3
+_PROBE_ROWS = 200
+_NOISE = 1e-6  # a column whose rounding errors reach this share of its variation is no feature
+
+
+class Identified(NamedTuple):
+    """A feature with its cut points learnt, its class and what that costs, its column, and how much was saved."""
+
+    feature: Feature
+    feature_class: int
+    cost: float
+    unit: UnitColumn
+    saving: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """The classes known to a chain, as a value."""
+
+    representatives: tuple[Feature, ...]
+    fingerprints: FloatArray
+
+
+class FeatureClasses:
+    """Classes of the features met so far, on one data set."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        builder: GramBuilder,
+        cost: Callable[[Feature], float],
+        sample_weight: FloatArray,
+        known: ClassTable | None = None,
+    ) -> None:
+        self._evaluator = evaluator
+        self._builder = builder
+        self._cost = cost
+        self._weights = None if (sample_weight == 1.0).all() else sample_weight
+        self._probe = evaluator.some_rows(_PROBE_ROWS)
+        self._directions = _directions(len(builder.response.values))
+        self.representatives: list[Feature] = []
+        self.costs: list[float] = []
+        self._fingerprints = np.empty((64, _N_DIRECTIONS))
+        self._class_of: dict[Feature, int] = {}
+        if known is not None:
+            for feature, fingerprint in zip(known.representatives, known.fingerprints, strict=True):
+                self._found(feature, fingerprint)
+
+    def __len__(self) -> int:
+        return len(self.representatives)
+
+    def table(self) -> ClassTable:
+        """Return what is known as a value."""
+        return ClassTable(tuple(self.representatives), self._fingerprints[: len(self)].copy())
+
+    def costs_of(self, classes: Iterable[int]) -> FloatArray:
+        """Nats of prior that each class costs a model."""
+        return np.array([self.costs[c] for c in classes], dtype=np.float64)
+
+    def class_of(self, feature: Feature) -> int | None:
+        """Class of a form met before, None for another."""
+        return self._class_of.get(feature)
+
+    def identify(self, feature: Feature) -> Identified | None:
+        """Find the class of a feature, a new one if need be; None for a column that cannot enter a model."""
+        try:
+            learnt = learn_cut_points(feature, self._evaluator, self._weights)
+            column = self._evaluator.column(learnt)
+        except FeatureError:
+            return None
+        if reject_reason(column, self._weights) is not None:
+            return None
+        unit = self._builder.unit(column)
+        cost = self._cost(learnt)
+        if unit.norm == 0.0 or unit.noise > _NOISE or not np.isfinite(cost):
+            return None
+        known = self._class_of.get(learnt)
+        if known is not None:
+            return Identified(learnt, known, self.costs[known], unit, 0.0)
+        fingerprint = np.abs(self._directions @ unit.values)
+        for candidate in self._shortlist(fingerprint):
+            if self._is_same(unit, candidate):
+                self._class_of[learnt] = candidate
+                saving = self._simplify(candidate, learnt, cost)
+                return Identified(learnt, candidate, self.costs[candidate], unit, saving)
+        simpler = self._reduced(learnt, unit)
+        if simpler is not None:
+            found = self.identify(simpler)
+            if found is not None:
+                number = self._class_of[learnt] = found.feature_class
+                saving = found.saving + self._simplify(number, learnt, cost)  # fewer operations may cost more
+                return found._replace(cost=self.costs[number], saving=saving)
+        return Identified(learnt, self._found(learnt, fingerprint), cost, unit, 0.0)
+
+    def absorb(self, feature: Feature, fingerprint: FloatArray) -> int:
+        """Class of a feature that another chain found on the same data, with its fingerprint there."""
+        known = self._class_of.get(feature)
+        if known is not None:
+            return known
+        close = self._shortlist(fingerprint)
+        unit = self._builder.unit(self._evaluator.column(feature)) if close else None
+        for candidate in close:
+            if unit is not None and self._is_same(unit, candidate):
+                self._class_of[feature] = candidate
+                self._simplify(candidate, feature, self._cost(feature))
+                return candidate
+        return self._found(feature, fingerprint)
+
+    def _reduced(self, feature: Feature, unit: UnitColumn) -> Feature | None:
+        """A simpler form of the same function, by one operation; None if there is none."""
+        for form in reductions(feature):
+            if not _may_be_same(self._probe.column(feature), self._probe.column(form)):
+                continue
+            column = self._evaluator.column(form)
+            if reject_reason(column, self._weights) is None and _are_same(unit, self._builder.unit(column)):
+                return form
+        return None
+
+    def _shortlist(self, fingerprint: FloatArray) -> list[int]:
+        close = np.abs(self._fingerprints[: len(self)] - fingerprint).max(axis=1, initial=0.0) < _TOLERANCE
+        return [int(i) for i in np.flatnonzero(close)]
+
+    def _is_same(self, unit: UnitColumn, candidate: int) -> bool:
+        other = self._builder.unit(self._evaluator.column(self.representatives[candidate]))
+        return _are_same(unit, other)
+
+    def _simplify(self, candidate: int, feature: Feature, cost: float) -> float:
+        """Let a simpler form represent its class; the answer is what that saves."""
+        have = (self.costs[candidate], sort_key(self.representatives[candidate]))
+        if (cost, sort_key(feature)) >= have:
+            return 0.0
+        saving = self.costs[candidate] - cost
+        self.representatives[candidate], self.costs[candidate] = feature, cost
+        return saving
+
+    def _found(self, feature: Feature, fingerprint: FloatArray) -> int:
+        number = len(self)
+        if number == len(self._fingerprints):
+            self._fingerprints = np.vstack([self._fingerprints, np.empty_like(self._fingerprints)])
+        self._fingerprints[number] = fingerprint
+        self.representatives.append(feature)
+        self.costs.append(self._cost(feature))
+        self._class_of[feature] = number
+        return number
+
+
+def _may_be_same(a: FloatArray, b: FloatArray) -> bool:
+    """Whether b is an affine map of a, as far as a few rows can tell."""
+    usable = np.isfinite(a) & np.isfinite(b)
+    if not usable.any():
+        return True
+    a, b = a[usable] - a[usable].mean(), b[usable] - b[usable].mean()
+    along = float(a @ b) / max(float(a @ a), 1e-300)
+    return bool(np.abs(b - along * a).max() <= 1e-4 * np.abs(b).max())
+
+
+def _are_same(a: UnitColumn, b: UnitColumn) -> bool:
+    return abs(float(np.sum(a.values * b.values))) > 1.0 - SAME_FUNCTION
+
+
+def reductions(feature: Feature) -> Iterator[Feature]:
+    """Forms with one operation less that may be the same function: a factor or a transform left out."""
+    if isinstance(feature, Modification):
+        yield feature.operand
+    elif isinstance(feature, Multiplication):
+        for i, factor in enumerate(feature.factors):
+            others = feature.factors[:i] + feature.factors[i + 1 :]
+            yield others[0] if len(others) == 1 else multiply(*others)
+            if isinstance(factor, Modification):
+                yield multiply(factor.operand, *others)
+
+
+@cache
+def class_key(number: int) -> int:
+    """64 bits that stand for a class of a chain, whatever form represents it."""
+    return int.from_bytes(blake2b(number.to_bytes(8, "little"), digest_size=8).digest(), "little")
+
+
+def _directions(n_rows: int) -> FloatArray:
+    """Fixed random unit vectors."""
+    directions = np.random.default_rng(7).standard_normal((_N_DIRECTIONS, n_rows))
+    return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

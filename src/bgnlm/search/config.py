@@ -1,0 +1,173 @@
+"""Settings of the search: what features may look like, how they are made, how long models are explored."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from bgnlm._validation import check_count, check_number
+from bgnlm.errors import SettingError
+from bgnlm.search.mjmcmc import MjmcmcSettings
+
+Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
+# Up to so many columns all models are scored; beyond, sampling finds nearly all the mass in less time.
+MOST_GAUSSIAN = 20
+MOST_GLM = 10
+MOST_SURROGATE = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveProbabilities:
+    """How a new feature is made: P_in, P_mo, P_mu, P_pr; a move of probability 0 is switched off.
+
+    Any numbers of 0 or more; they are divided by their sum.
+    """
+
+    new_input: float = 1 / 17
+    modification: float = 5 / 17
+    multiplication: float = 10 / 17
+    projection: float = 1 / 17
+
+    def __post_init__(self) -> None:
+        values = [check_number(getattr(self, f.name), f.name, low=0.0) for f in fields(self)]
+        if not sum(values) > 0.0:
+            raise SettingError("MoveProbabilities must not all be 0. Leave new_input above 0 for linear models.")
+        for f, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, f.name, value / sum(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """D, L and Q of the paper, and the limit on operations that the authors' scripts have in place of D.
+
+    Parameters
+    ----------
+    max_depth
+        Largest depth of a feature; 0 for linear models in the inputs.
+    max_width
+        Largest number of features that one operation puts together.
+    max_model_size
+        Largest number of features in a model; None for no limit.
+    max_operations
+        Largest operation count of a feature; None for no limit.
+    """
+
+    max_depth: int = 5
+    max_width: int = 15
+    max_model_size: int | None = None
+    max_operations: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count(self.max_depth, "max_depth")
+        check_count(self.max_width, "max_width", low=1)
+        for name in ("max_model_size", "max_operations"):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """How GMJMCMC searches (section 3.2 of the paper).
+
+    Parameters
+    ----------
+    population_size
+        s; None for 15, or five more than there are inputs, at most 50.
+    n_populations
+        T, the initial one included.
+    n_initial_inputs
+        q_0: inputs that marginal testing leaves for the initial population; None for as many as fit.
+    n_initial_steps, n_explore_steps, n_final_steps
+        N_init, N_expl, N_final: MJMCMC steps in the first, the middle and the last population.
+    min_models
+        Explore the last population until a chain has scored so many different models (as far as there are any).
+    keep_threshold
+        rho_del: features of at least this probability survive, others with probabilities proportional to theirs.
+    moves, limits
+        How features are made and how large they may be.
+    transform_weights
+        P_G: one weight for each transform; None for equal ones.
+    informed
+        Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
+        and what they explain alone; 0 for the paper's algorithm.
+    n_candidates, candidate_rows
+        How many candidates are ranked in each transition, and on how many rows at most.
+    engine
+        How a population is explored: "exhaustive" scores all models, "mjmcmc" runs Algorithm 1, "surrogate" draws
+        models by a quadratic approximation (not for the Gaussian family), "auto" takes what is cheapest.
+    n_draws
+        Models that the "surrogate" engine scores in each population.
+    window
+        Of an enumeration, models within so many nats of the best are stored; the rest counts as discarded.
+    max_models
+        Models stored at most, the most probable.
+    patience
+        Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
+    max_seconds
+        Stop a chain after the population during which this time is over; None for no limit.
+    mjmcmc
+        Settings of Algorithm 1.
+    """
+
+    population_size: int | None = None
+    n_populations: int = 40
+    n_initial_inputs: int | None = None
+    n_initial_steps: int = 250
+    n_explore_steps: int = 250
+    n_final_steps: int = 1000
+    min_models: int = 0
+    keep_threshold: float = 0.9
+    moves: MoveProbabilities = field(default_factory=MoveProbabilities)
+    limits: Limits = field(default_factory=Limits)
+    transform_weights: tuple[float, ...] | None = None
+    informed: float = 0.5
+    n_candidates: int = 300
+    candidate_rows: int = 20_000
+    engine: Engine = "auto"
+    n_draws: int = 500
+    window: float = 20.0
+    max_models: int = 200_000
+    patience: int | None = None
+    max_seconds: float | None = None
+    mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
+
+    def __post_init__(self) -> None:
+        for name in ("n_populations", "n_candidates", "candidate_rows", "max_models", "n_draws"):
+            check_count(getattr(self, name), name, low=1)
+        for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models"):
+            check_count(getattr(self, name), name)
+        for name in ("population_size", "n_initial_inputs", "patience"):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, low=1)
+        check_number(self.keep_threshold, "keep_threshold", low=0.0, high=1.0)
+        check_number(self.informed, "informed", low=0.0, high=1.0)
+        check_number(self.window, "window", low=0.0)
+        if self.max_seconds is not None:
+            check_number(self.max_seconds, "max_seconds", low=0.0)
+        if self.engine not in get_args(Engine):
+            raise SettingError(f"engine must be one of {', '.join(map(repr, get_args(Engine)))}; got {self.engine!r}.")
+        for name, kind in (("moves", MoveProbabilities), ("limits", Limits), ("mjmcmc", MjmcmcSettings)):
+            _check_kind(getattr(self, name), name, kind)
+
+
+def _check_kind(value: Any, name: str, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise SettingError(
+            f"{name} must be a {kind.__name__}; got {value!r}. Write {name}=bgnlm.search.{kind.__name__}(...)."
+        )
+
+
+def choose_engine(engine: str, is_gaussian: bool, n_columns: int) -> str:
+    """Resolve "auto" and refuse what would take for ever."""
+    most = MOST_GAUSSIAN if is_gaussian else MOST_GLM
+    if engine == "auto":
+        if n_columns <= most:
+            return "exhaustive"
+        return "surrogate" if not is_gaussian and n_columns <= MOST_SURROGATE else "mjmcmc"
+    limit = {"exhaustive": 24 if is_gaussian else 16, "surrogate": MOST_SURROGATE}.get(engine)
+    if limit is not None and n_columns > limit:
+        raise SettingError(
+            f"engine {engine!r} takes populations of at most {limit} features; got {n_columns}. "
+            "Use engine='auto' or a smaller population_size."
+        )
+    if engine == "surrogate" and is_gaussian:
+        raise SettingError("engine 'surrogate' is for other families than the Gaussian. Use 'exhaustive' or 'mjmcmc'.")
+    return engine

@@ -1,0 +1,194 @@
+"""How new features are made from those of the population and the inputs (sections 2.1 and 3.2)."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.errors import FeatureError
+from bgnlm.features import (
+    Evaluator,
+    Feature,
+    Input,
+    Modification,
+    Multiplication,
+    Projection,
+    Transform,
+    depth,
+    local_width,
+    modify,
+    multiply,
+    operation_count,
+)
+from bgnlm.likelihood.marginal import Likelihood
+from bgnlm.search.config import Limits, MoveProbabilities
+from bgnlm.search.problem import SearchProblem
+from bgnlm.search.weights import naive_projection
+
+FROM_POPULATION = 0.9  # share of parents that come from the population, if it has any
+_LEAST_WEIGHT = 1e-2
+_CANDIDATES_FROM_POPULATION = 0.8
+_LEAST_CANDIDATE_WEIGHT = 0.2
+_WIDER = 0.5  # probability that a projection takes one operand more
+
+T = TypeVar("T")
+MakeProjection = Callable[[Transform, Sequence[Feature]], Feature | None]
+
+
+class Urn(Generic[T]):
+    """Draws things by their weights."""
+
+    def __init__(self, things: Sequence[T], weights: Sequence[float]) -> None:
+        self.things = things
+        self._cumulative = list(accumulate(weights))
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Return the place of one thing."""
+        place = bisect_right(self._cumulative, rng.random() * self._cumulative[-1])
+        return min(place, len(self.things) - 1)
+
+
+def operands_of(feature: Feature) -> tuple[Feature, ...]:
+    """What the last operation was applied to."""
+    match feature:
+        case Input():
+            return ()
+        case Modification(operand=operand):
+            return (operand,)
+        case Multiplication(factors=parts) | Projection(operands=parts):
+            return parts
+
+
+class Generator:
+    """Makes random features within limits."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        transforms: Sequence[Transform],
+        transform_weights: Sequence[float] | None,
+        moves: MoveProbabilities,
+        limits: Limits,
+        make_projection: MakeProjection,
+        binary: frozenset[Feature] = frozenset(),
+    ) -> None:
+        equal = [1.0] * len(transforms)
+        self._inputs = inputs
+        self._binary = binary
+        self._transforms = (
+            Urn(transforms, equal if transform_weights is None else transform_weights) if transforms else None
+        )
+        self._limits = limits
+        self._make_projection = make_projection
+        possible = {
+            self._new_input: moves.new_input,
+            self._modification: moves.modification if transforms else 0.0,
+            self._multiplication: moves.multiplication,
+            self._projection: moves.projection if transforms and limits.max_width > 1 else 0.0,
+        }
+        if limits.max_depth == 0 or not sum(possible.values()):
+            possible = {self._new_input: 1.0}
+        self._moves = list(possible)
+        self._move_urn = list(accumulate(possible.values()))
+
+    def parents(self, features: Sequence[Feature], probabilities: FloatArray) -> Urn[Feature]:
+        """S_t and F_0 with the weights by which they become parents."""
+        return self._urn(features, probabilities + _LEAST_WEIGHT, FROM_POPULATION)
+
+    def candidate_parents(self, features: Sequence[Feature], probabilities: FloatArray) -> Urn[Feature]:
+        """The same for candidates to be ranked: what the features are made of takes part, the weights are flatter."""
+        parts = list(dict.fromkeys(part for feature in features for part in operands_of(feature)))
+        weights = np.append(probabilities, np.zeros(len(parts))) + _LEAST_CANDIDATE_WEIGHT
+        return self._urn([*features, *parts], weights, _CANDIDATES_FROM_POPULATION)
+
+    def _urn(self, features: Sequence[Feature], weights: FloatArray, share: float) -> Urn[Feature]:
+        of_features = share * weights / weights.sum() if len(features) else np.empty(0)
+        of_inputs = np.full(len(self._inputs), (1.0 - of_features.sum()) / len(self._inputs))
+        return Urn([*features, *self._inputs], np.append(of_features, of_inputs).tolist())
+
+    def draw(self, rng: np.random.Generator, parents: Urn[Feature]) -> Feature | None:
+        """Make a feature by one operation; None if it came to nothing."""
+        move = self._moves[bisect_right(self._move_urn, rng.random() * self._move_urn[-1])]
+        try:
+            feature = move(rng, parents)
+        except FeatureError:  # too large to be of any use
+            return None
+        return feature if feature is not None and self.allows(feature) else None
+
+    def extend(self, rng: np.random.Generator, feature: Feature, parents: Urn[Feature]) -> Feature | None:
+        """Apply one operation more to a feature; None if it came to nothing."""
+        move = self._moves[bisect_right(self._move_urn, rng.random() * self._move_urn[-1])]
+        try:
+            if move == self._modification:
+                made: Feature | None = modify(self._transform(rng), feature)
+            elif move == self._multiplication:
+                made = self._product(feature, parents.things[parents.draw(rng)])
+            elif move == self._projection:
+                other = parents.things[parents.draw(rng)]
+                made = None if other == feature else self._projected(self._transform(rng), [feature, other])
+            else:
+                made = feature
+        except FeatureError:
+            return None
+        return made if made is not None and self.allows(made) else None
+
+    def allows(self, feature: Feature) -> bool:
+        """Whether a feature is within the limits."""
+        limits = self._limits
+        return (
+            depth(feature) <= limits.max_depth
+            and local_width(feature) <= limits.max_width
+            and (limits.max_operations is None or operation_count(feature) <= limits.max_operations)
+        )
+
+    def _new_input(self, rng: np.random.Generator, _: Urn[Feature]) -> Feature:
+        return self._inputs[int(rng.random() * len(self._inputs))]
+
+    def _modification(self, rng: np.random.Generator, parents: Urn[Feature]) -> Feature:
+        return modify(self._transform(rng), parents.things[parents.draw(rng)])
+
+    def _multiplication(self, rng: np.random.Generator, parents: Urn[Feature]) -> Feature:
+        return self._product(parents.things[parents.draw(rng)], parents.things[parents.draw(rng)])
+
+    def _product(self, *features: Feature) -> Feature:
+        """Product in which an input that is 0 or 1 occurs once."""
+        product = multiply(*features)
+        once = set(product.factors) & self._binary
+        if len(product.factors) == len(set(product.factors)) or not once:
+            return product
+        factors = list(once) + [factor for factor in product.factors if factor not in once]
+        return factors[0] if len(factors) == 1 else multiply(*factors)
+
+    def _projection(self, rng: np.random.Generator, parents: Urn[Feature]) -> Feature | None:
+        n_operands = 2
+        while n_operands < self._limits.max_width and rng.random() < _WIDER:
+            n_operands += 1
+        transform = self._transform(rng)
+        chosen = {parents.things[parents.draw(rng)]: None for _ in range(n_operands)}
+        return self._projected(transform, list(chosen)) if len(chosen) > 1 else None
+
+    def _projected(self, transform: Transform, operands: list[Feature]) -> Feature | None:
+        if max(map(depth, operands)) >= self._limits.max_depth:
+            return None
+        return self._make_projection(transform, operands)
+
+    def _transform(self, rng: np.random.Generator) -> Transform:
+        assert self._transforms is not None
+        return self._transforms.things[self._transforms.draw(rng)]
+
+
+def make_generator(problem: SearchProblem, likelihood: Likelihood, evaluator: Evaluator) -> Generator:
+    """Return the generator of a problem's features; projections get their weights from the data of the evaluator."""
+    config = problem.config
+
+    def projection(transform: Transform, operands: Sequence[Feature]) -> Feature | None:
+        return naive_projection(likelihood, evaluator, transform, operands)
+
+    is_binary = ((problem.X == 0.0) | (problem.X == 1.0)).all(axis=0)
+    binary = frozenset(feature for feature, is_so in zip(problem.inputs, is_binary, strict=True) if is_so)
+    return Generator(
+        problem.inputs, problem.transforms, config.transform_weights, config.moves, config.limits, projection, binary
+    )

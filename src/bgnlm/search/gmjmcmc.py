@@ -1,0 +1,287 @@
+"""Algorithm 2 of the paper: genetically modified MJMCMC, one population after the other.
+
+A chain is a value, `ChainState`, and its progress a function, `advance`: state in, state and discoveries out. Whoever
+calls it keeps what was found, stops when it is time, and can go on from any state in any process.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import BoolArray, FloatArray, IntArray
+from bgnlm.errors import DataError
+from bgnlm.features import Evaluator, Feature
+from bgnlm.likelihood.gaussian_fit import GaussianPopulation
+from bgnlm.search.classes import ClassTable, FeatureClasses, Identified, class_key
+from bgnlm.search.explore import Explored, Models, explore
+from bgnlm.search.generation import make_generator
+from bgnlm.search.informed import CandidateRanking
+from bgnlm.search.population import Draft, Population, select_survivors
+from bgnlm.search.problem import SearchProblem
+from bgnlm.search.visited import ModelRows, rows_of
+
+_ATTEMPTS = 60  # per feature to be replaced
+_CACHED_BYTES = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class ChainState:
+    """Where a chain is: the next population to explore, and what it takes to make the ones after it.
+
+    Attributes
+    ----------
+    random_state
+        State of the random number generator.
+    features
+        The population, in the forms its columns are computed from.
+    model
+        Model from which exploration starts.
+    classes
+        Features met so far.
+    n_explored
+        Populations explored so far.
+    best_log_joint
+        Of all models scored so far.
+    """
+
+    random_state: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    model: BoolArray
+    classes: ClassTable
+    n_explored: int
+    best_log_joint: float
+
+
+class Discovery(NamedTuple):
+    """What one population brought to light."""
+
+    models: ModelRows
+    costs: FloatArray  # of all classes known
+    log_discarded: float
+    classes: IntArray  # of the population
+    savings: list[tuple[int, float]]  # classes for which a cheaper form was found, and by how much
+    best_log_joint: float
+    n_scored: int
+    tally: IntArray
+    seconds: float
+
+
+class Workspace:
+    """Things a chain computes with that can be had again from its state: columns, classes, inner products."""
+
+    def __init__(self, problem: SearchProblem) -> None:
+        self.problem = problem
+        likelihood, config = problem.likelihood, problem.config
+        self.evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=_CACHED_BYTES)
+        self.classes = FeatureClasses(self.evaluator, problem.builder, problem.cost, likelihood.weights)
+        self.generator = make_generator(problem, likelihood, self.evaluator)
+        self.ranking = CandidateRanking(problem, self.evaluator) if config.informed else None
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.population: Population | None = None
+        self.state: ChainState | None = None
+
+    def resume(self, state: ChainState) -> None:
+        """Continue from a state, which costs nothing if it is the one that was left."""
+        if state is self.state:
+            return
+        self.classes = FeatureClasses(
+            self.evaluator, self.problem.builder, self.problem.cost, self.problem.likelihood.weights, state.classes
+        )
+        self.rng.bit_generator.state = state.random_state
+        self.population = self.rebuilt(state.features)
+        self.state = state
+
+    def rebuilt(self, features: tuple[Feature, ...]) -> Population:
+        """Compute a population from its features."""
+        draft = Draft(self.problem.builder, len(features))
+        for feature in features:
+            identified = self.classes.identify(feature)
+            assert identified is not None  # it was accepted on these data before
+            draft.restore(identified)
+        return draft.finish()
+
+    def models(self, population: Population) -> Models:
+        """All models over the features of a population."""
+        if self.problem.is_gaussian:
+            return GaussianPopulation(population.statistics, self.problem.score)
+        return self.problem.likelihood.population(self.evaluator.matrix(population.features))
+
+    def representatives(self, population: Population) -> list[Feature]:
+        """Simplest known forms of the features of a population."""
+        return [self.classes.representatives[c] for c in population.classes]
+
+
+def start_chain(problem: SearchProblem, seed: np.random.SeedSequence, workspace: Workspace) -> ChainState:
+    """Initialisation: S_0 by marginal testing of the inputs."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    draft = Draft(problem.builder, problem.population_size)
+    for feature in problem.keep:
+        identified = workspace.classes.identify(feature)
+        if identified is None or not draft.accept(identified):
+            raise DataError(
+                f"{feature} cannot be kept: on these data it is constant, not finite, or depends on others of keep."
+            )
+    wanted = problem.config.n_initial_inputs or problem.population_size
+    wanted = min(len(draft) + wanted, problem.population_size)
+    for feature in marginal_order(problem, workspace):
+        if len(draft) >= wanted:
+            break
+        if (identified := workspace.classes.identify(feature)) is not None:
+            draft.accept(identified)
+    population = draft.finish()
+    state = ChainState(
+        random_state=rng.bit_generator.state,
+        features=population.features,
+        model=np.zeros(len(population), np.bool_),
+        classes=workspace.classes.table(),
+        n_explored=0,
+        best_log_joint=-np.inf,
+    )
+    workspace.rng, workspace.population, workspace.state = rng, population, state
+    return state
+
+
+def marginal_order(problem: SearchProblem, workspace: Workspace) -> list[Feature]:
+    """Inputs by the log joint of the model with nothing else, the best first."""
+    found = [(feature, workspace.classes.identify(feature)) for feature in problem.inputs]
+    usable = [(feature, identified) for feature, identified in found if identified is not None]
+    values = [_log_joint_alone(problem, workspace, identified) for _, identified in usable]
+    return [usable[j][0] for j in np.argsort(-np.array(values), kind="stable")]
+
+
+def _log_joint_alone(problem: SearchProblem, workspace: Workspace, identified: Identified) -> float:
+    """Log joint of the model with one feature, up to what all of them share."""
+    if problem.is_gaussian:
+        response = problem.builder.response
+        left = 1.0 - float(np.sum(response.values * identified.unit.values)) ** 2
+        value = problem.score.exact.log_bayes_factor(1, np.array([min(max(left, response.noise**2), 1.0)]))[0]
+    else:
+        column = workspace.evaluator.column(identified.feature)
+        value = problem.likelihood.population(column[:, None]).fit([0]).log_marginal
+    return float(value) - identified.cost
+
+
+def advance(
+    problem: SearchProblem, state: ChainState, n_populations: int, workspace: Workspace | None = None
+) -> tuple[ChainState, list[Discovery]]:
+    """Algorithm 2: explore the population, make the next one, so many times.
+
+    After the last population of the chain no other is made: exploring it again goes on where it was left.
+    """
+    work = Workspace(problem) if workspace is None else workspace
+    work.resume(state)
+    found = []
+    for _ in range(n_populations):
+        began = time.perf_counter()
+        population = work.population
+        assert population is not None
+        costs = work.classes.costs_of(population.classes)
+        is_last = state.n_explored >= problem.config.n_populations - 1
+        models = work.models(population)
+        explored = explore(  # MJMCMC, or what does its work, within S_t
+            work.rng,
+            models,
+            costs,
+            problem.config,
+            state.model,
+            _n_steps(problem, state.n_explored, is_last),
+            state.best_log_joint,
+        )
+        model = explored.model
+        savings: list[tuple[int, float]] = []
+        following = population
+        if not is_last:
+            following, origins, savings = next_population(work, population, models, explored)  # S_(t+1)
+            model = np.append(explored.model, False)[origins]
+        state = replace(
+            state,
+            random_state=work.rng.bit_generator.state,
+            features=following.features,
+            model=model,
+            classes=work.classes.table(),
+            n_explored=state.n_explored + 1,
+            best_log_joint=max(state.best_log_joint, explored.best_log_joint),
+        )
+        found.append(_discovery(work, population, explored, savings, time.perf_counter() - began))
+        work.population, work.state = following, state
+    return state, found
+
+
+def next_population(
+    work: Workspace, population: Population, models: Models, explored: Explored
+) -> tuple[Population, list[int], list[tuple[int, float]]]:
+    """Transition between populations: filtration, then replacements for what went.
+
+    Also returned: where each feature was before (-1 for nowhere), and classes that became cheaper.
+    """
+    problem, rng = work.problem, work.rng
+    size = problem.population_size
+    protected = np.arange(len(population)) < len(problem.keep)
+    kept = select_survivors(
+        rng, explored.probabilities, problem.config.keep_threshold, protected, len(population) >= size
+    )
+    draft = Draft(problem.builder, size, len(problem.keep))
+    draft.keep(population, work.classes.costs_of(population.classes), kept)
+    parents = work.generator.parents(work.representatives(population), explored.probabilities)
+    savings: list[tuple[int, float]] = []
+    left = set(population.classes[~kept].tolist())  # what has just gone does not come straight back
+
+    def offer(feature: Feature) -> None:
+        known = work.classes.class_of(feature)
+        if known is not None and (known in draft or known in left):
+            return
+        identified = work.classes.identify(feature)
+        if identified is None:
+            return
+        if identified.saving:
+            savings.append((identified.feature_class, identified.saving))
+        if identified.feature_class not in left:
+            draft.accept(identified)
+
+    if work.ranking is not None:
+        n_informed = int(problem.config.informed * (size - len(draft)) + rng.random())
+        wanted = len(draft) + n_informed
+        best = [population.features[j] for j in np.flatnonzero(explored.best)]
+        fit = None if problem.is_gaussian else models.fit(np.flatnonzero(explored.best).tolist())
+        wide = work.generator.candidate_parents(work.representatives(population), explored.probabilities)
+        for candidate in work.ranking.best(rng, models, best, fit, wide):
+            if len(draft) >= wanted:
+                break
+            offer(candidate)
+    for _ in range(_ATTEMPTS * (size - len(draft))):
+        if len(draft) == size:
+            break
+        if (feature := work.generator.draw(rng, parents)) is not None:
+            offer(feature)
+    if len(draft) < len(population):  # nothing else can be made: what went comes back
+        left.clear()
+        for j in np.flatnonzero(~kept):
+            offer(population.features[j])
+    return draft.finish(), draft.origins, savings
+
+
+def _n_steps(problem: SearchProblem, n_explored: int, is_last: bool) -> int:
+    config = problem.config
+    if is_last:
+        return config.n_final_steps
+    return config.n_initial_steps if n_explored == 0 else config.n_explore_steps
+
+
+def _discovery(
+    work: Workspace, population: Population, explored: Explored, savings: list[tuple[int, float]], seconds: float
+) -> Discovery:
+    keys = np.array([class_key(int(number)) for number in population.classes], dtype=np.uint64)
+    return Discovery(
+        models=rows_of(explored.included, population.classes, keys, explored.log_marginal),
+        costs=np.array(work.classes.costs),
+        log_discarded=explored.log_discarded,
+        classes=population.classes,
+        savings=savings,
+        best_log_joint=explored.best_log_joint,
+        n_scored=explored.n_scored,
+        tally=explored.tally,
+        seconds=seconds,
+    )

@@ -1,0 +1,175 @@
+"""Informed generation: candidates ranked by what they would add to the best model and by what they explain alone.
+
+Every candidate costs one projection onto what the best model leaves unexplained, on at most so many rows. Beyond the
+paper; the other replacements are drawn as there, so that every feature keeps a positive probability.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import BoolArray, FloatArray
+from bgnlm._validation import LARGEST
+from bgnlm.errors import FeatureError
+from bgnlm.features import Evaluator, Feature, learn_cut_points
+from bgnlm.kernels.families import row_terms
+from bgnlm.kernels.score_table import table_values
+from bgnlm.likelihood.gaussian_fit import GaussianPopulation
+from bgnlm.likelihood.model_fit import ModelFit
+from bgnlm.search.explore import Models
+from bgnlm.search.generation import Urn, make_generator
+from bgnlm.search.problem import SearchProblem
+
+_CACHED_BYTES = 2**27
+_LEFT = 1e-9  # share of a column outside the span of the model below which it adds nothing
+
+
+class Unexplained(NamedTuple):
+    """What a model leaves: in the metric of `root`, the residual and an orthonormal basis of the model's columns."""
+
+    root: FloatArray
+    residual: FloatArray
+    basis: FloatArray
+
+
+def unexplained(root: FloatArray, residual: FloatArray, columns: FloatArray) -> Unexplained:
+    """Orthonormalise an intercept and the columns of a model."""
+    design = np.column_stack([np.ones(len(root)), columns]) * root[:, None]
+    scale = np.linalg.norm(design, axis=0)
+    basis = np.linalg.qr(design / np.where(scale > 0, scale, 1.0))[0]
+    return Unexplained(root, residual - basis @ (basis.T @ residual), basis)
+
+
+def explained_shares(columns: FloatArray, rest: Unexplained) -> FloatArray:
+    """Share of the squared residual that each column would explain on top of the model."""
+    scaled = columns * rest.root[:, None]
+    norms = np.square(scaled).sum(axis=0)
+    left = scaled - rest.basis @ (rest.basis.T @ scaled)
+    squared = np.square(left).sum(axis=0)
+    total = float(rest.residual @ rest.residual)
+    useful = (squared > _LEFT * norms) & (squared > 0)
+    along = rest.residual @ left
+    if total <= 0.0:
+        return np.zeros(columns.shape[1])
+    return np.where(useful, np.square(along) / (np.where(useful, squared, 1.0) * total), 0.0)
+
+
+class CandidateRanking:
+    """Makes candidates and ranks them, on at most `candidate_rows` rows."""
+
+    def __init__(self, problem: SearchProblem, evaluator: Evaluator) -> None:
+        self._problem = problem
+        likelihood = problem.likelihood
+        rows = np.flatnonzero(likelihood.weights > 0)
+        if len(rows) > problem.config.candidate_rows:
+            rows = np.sort(np.random.default_rng(7).choice(rows, problem.config.candidate_rows, replace=False))
+        if len(rows) < len(problem.X):
+            likelihood = replace(
+                likelihood, y=likelihood.y[rows], weights=likelihood.weights[rows], offset=likelihood.offset[rows]
+            )
+            evaluator = Evaluator(problem.X[rows], problem.names, max_cached_bytes=_CACHED_BYTES)
+        self._likelihood, self._evaluator = likelihood, evaluator
+        self._weights = None if (likelihood.weights == 1.0).all() else likelihood.weights
+        self._generator = make_generator(problem, likelihood, evaluator)
+        self._null = self._rest((), None)
+
+    def best(
+        self,
+        rng: np.random.Generator,
+        models: Models,
+        best_model: Sequence[Feature],
+        fit: ModelFit | None,
+        parents: Urn[Feature],
+    ) -> Iterator[Feature]:
+        """Candidates by what they add to the best model and by what they explain alone, in turns."""
+        candidates, columns = self._candidates(rng, parents)
+        if not candidates:
+            return
+        costs = np.array([self._problem.cost(candidate) for candidate in candidates])
+        rest = self._rest(best_model, fit)
+        added = self._gains(models, len(best_model), rest, columns) - costs
+        alone = self._gains(models, 0, self._null, columns) - costs
+        yield from best_of_both(added, alone, candidates)
+
+    def _candidates(self, rng: np.random.Generator, parents: Urn[Feature]) -> tuple[list[Feature], FloatArray]:
+        """Random features, one to three operations from their parents, with columns that can enter a model.
+
+        What a longer one is made of is a candidate too.
+        """
+        made: dict[Feature, FloatArray] = {}
+        n_made, n_wanted = 0, self._problem.config.n_candidates
+        while n_made < n_wanted:
+            feature = None
+            for _ in range(1 + int(3 * rng.random())):
+                if feature is None:
+                    feature = self._generator.draw(rng, parents)
+                else:
+                    feature = self._generator.extend(rng, feature, parents)
+                n_made += 1
+                if feature is None:
+                    break
+                self._evaluate(feature, made)
+        columns = np.column_stack(list(made.values())) if made else np.empty((0, 0))
+        usable = can_enter_models(columns)
+        return [feature for feature, is_usable in zip(made, usable, strict=True) if is_usable], columns[:, usable]
+
+    def _evaluate(self, feature: Feature, made: dict[Feature, FloatArray]) -> None:
+        if feature not in made:
+            try:
+                learnt = learn_cut_points(feature, self._evaluator, self._weights)
+                made[feature] = self._evaluator.column(learnt)
+            except FeatureError:
+                return
+
+    def _rest(self, features: Sequence[Feature], fit: ModelFit | None) -> Unexplained:
+        """What a model leaves: the residual of least squares, or the score in the metric of the information."""
+        likelihood = self._likelihood
+        columns = self._evaluator.matrix(features)
+        if likelihood.family.name == "gaussian":
+            root = np.sqrt(likelihood.weights)
+            return unexplained(root, root * (likelihood.y - likelihood.offset), columns)
+        if fit is None:
+            fit = likelihood.population(columns).fit(list(range(columns.shape[1])))
+        eta = likelihood.offset + fit.coefficients[0] + columns @ fit.coefficients[1:]
+        score, information = np.empty((2, len(eta)))
+        row_terms(likelihood.family.code, fit.dispersion, likelihood.y, likelihood.weights, eta, score, information)
+        root = np.sqrt(np.maximum(information, 1e-300))
+        return unexplained(root, score / root, columns)
+
+    def _gains(self, models: Models, size: int, rest: Unexplained, columns: FloatArray) -> FloatArray:
+        """Nats that each candidate adds to the log marginal of a model of `size` columns."""
+        shares = explained_shares(columns, rest)
+        left = float(rest.residual @ rest.residual)
+        if not isinstance(models, GaussianPopulation):
+            scale = self._problem.n_obs / float(self._likelihood.weights.sum())
+            return np.asarray(0.5 * scale * left * shares - 0.5 * np.log(self._problem.n_obs))
+        score = models.score
+        if not score.exact.is_defined(size + 1):
+            return np.full(len(shares), -np.inf)
+        lowest = models.statistics.lowest_residual
+        total = float(self._null.residual @ self._null.residual) if size else left
+        before = min(max(left / total, lowest), 1.0) if total > 0.0 else 1.0
+        after = np.maximum(before * (1.0 - shares), lowest)
+        values = np.empty(len(after))
+        table_values(score.table(size + 1, lowest), size + 1, np.log(after), values)
+        return values
+
+
+def can_enter_models(columns: FloatArray) -> BoolArray:
+    """Whether each column is finite, not too large, and varies."""
+    largest, smallest = columns.max(axis=0, initial=-np.inf), columns.min(axis=0, initial=np.inf)
+    size = np.maximum(np.abs(largest), np.abs(smallest))  # NaN stays NaN and fails the comparisons
+    return np.asarray((size <= LARGEST) & (largest - smallest > 1e-13 * size))
+
+
+def best_of_both(added: FloatArray, alone: FloatArray, candidates: list[Feature]) -> Iterator[Feature]:
+    """Candidates by what they add and by what they explain alone, in turns."""
+    orders = [np.argsort(-values, kind="stable") for values in (added, alone)]
+    seen: set[Feature] = set()
+    for j in chain.from_iterable(zip(*orders, strict=True)):
+        if candidates[j] not in seen:
+            seen.add(candidates[j])
+            yield candidates[j]

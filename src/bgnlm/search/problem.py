@@ -1,0 +1,166 @@
+"""What a search is about: data, likelihood, the features allowed, the prior of models, and the settings."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm._validation import check_design, check_number, column_names
+from bgnlm.errors import FeatureError, SettingError
+from bgnlm.features import Feature, Input, Transform, inputs_of, parse, resolve_transforms
+from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.likelihood.gram import GramBuilder
+from bgnlm.likelihood.marginal import Likelihood, check_likelihood
+from bgnlm.likelihood.tabulate import TabulatedScore
+from bgnlm.search.config import SearchConfig, choose_engine
+from bgnlm.search.prior import ModelPrior
+
+
+@dataclass(frozen=True, eq=False)
+class SearchProblem:
+    """Everything a chain needs to know, checked; the same for all chains.
+
+    Attributes
+    ----------
+    likelihood
+        The response and how models of it are scored.
+    X, names
+        The inputs.
+    transforms
+        The set G.
+    prior
+        p(m).
+    keep
+        Features that stay in every population.
+    config
+        Settings of the search.
+    """
+
+    likelihood: Likelihood
+    X: FloatArray
+    names: tuple[str, ...]
+    transforms: tuple[Transform, ...]
+    prior: ModelPrior
+    keep: tuple[Feature, ...]
+    config: SearchConfig
+
+    @property
+    def n_obs(self) -> float:
+        """Sum of the weights."""
+        return float(self.likelihood.weights.sum())
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """F_0."""
+        return tuple(map(Input, self.names))
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether models are scored from a Gram matrix."""
+        return self.likelihood.family.name == "gaussian"
+
+    @property
+    def population_size(self) -> int:
+        """S."""
+        if self.config.population_size is not None:
+            return self.config.population_size
+        return max(15, min(len(self.names) + 5, 50))
+
+    @cached_property
+    def builder(self) -> GramBuilder:
+        """Standardises columns."""
+        return GramBuilder(self.likelihood.y, self.likelihood.weights, self.likelihood.offset)
+
+    @cached_property
+    def score(self) -> TabulatedScore:
+        """Return the score of Gaussian models, tabulated for all populations."""
+        return self.likelihood.tabulated_score(self.builder.statistics_of(np.empty((len(self.X), 0))))
+
+    def cost(self, feature: Feature) -> float:
+        """Nats of prior that a feature costs a model."""
+        return float(self.prior.costs((feature,), self.n_obs)[0])
+
+
+def define_problem(
+    y: Any,
+    X: Any,
+    *,
+    family: str = "gaussian",
+    link: str | None = None,
+    coefficient_prior: str | CoefficientPrior = "auto",
+    noise_floor: float = 0.0,
+    sample_weight: Any = None,
+    offset: Any = None,
+    names: Sequence[str] | None = None,
+    transforms: str | Iterable[str | Transform] = "default",
+    prior: ModelPrior | None = None,
+    keep: Iterable[str | Feature] = (),
+    config: SearchConfig | None = None,
+) -> SearchProblem:
+    """Check everything that a user can set."""
+    likelihood = check_likelihood(
+        y,
+        family=family,
+        link=link,
+        coefficient_prior=coefficient_prior,
+        noise_floor=noise_floor,
+        sample_weight=sample_weight,
+        offset=offset,
+    )
+    design = check_design(X, len(likelihood.y))
+    if design.shape[1] == 0:
+        raise SettingError("X must have at least one column; got none.")
+    settings = SearchConfig() if config is None else config
+    if not isinstance(settings, SearchConfig):
+        raise SettingError(f"config must be a SearchConfig; got {config!r}.")
+    model_prior = ModelPrior() if prior is None else prior
+    if not isinstance(model_prior, ModelPrior):
+        raise SettingError(f"prior must be a ModelPrior; got {prior!r}.")
+    if isinstance(keep, str):
+        raise SettingError(f"keep must be a list of features or their texts; got {keep!r}. Write [{keep!r}].")
+    sizes = [size for size in (settings.limits.max_model_size, model_prior.max_model_size) if size is not None]
+    settings = replace(settings, limits=replace(settings.limits, max_model_size=min(sizes, default=None)))
+    problem = SearchProblem(
+        likelihood=likelihood,
+        X=design,
+        names=column_names(X, design.shape[1], names),
+        transforms=resolve_transforms(transforms),
+        prior=model_prior,
+        keep=tuple(parse(feature) if isinstance(feature, str) else feature for feature in keep),
+        config=settings,
+    )
+    _check_keep(problem)
+    _check_weights(problem)
+    choose_engine(settings.engine, problem.is_gaussian, problem.population_size)
+    return problem
+
+
+def _check_keep(problem: SearchProblem) -> None:
+    for feature in problem.keep:
+        unknown = inputs_of(feature) - set(problem.names)
+        if unknown:
+            raise FeatureError(
+                f"keep has {feature}, but there is no column {sorted(unknown)[0]!r}. The columns are: "
+                f"{', '.join(problem.names)}."
+            )
+    if len(problem.keep) >= problem.population_size:
+        raise SettingError(
+            f"keep must have fewer features than a population, {problem.population_size}; got {len(problem.keep)}. "
+            "Use a larger population_size."
+        )
+
+
+def _check_weights(problem: SearchProblem) -> None:
+    weights = problem.config.transform_weights
+    if weights is None:
+        return
+    if len(weights) != len(problem.transforms):
+        raise SettingError(
+            f"transform_weights must have one weight for each of the {len(problem.transforms)} transforms; "
+            f"got {len(weights)}."
+        )
+    if not sum(check_number(weight, "transform_weights", low=0.0) for weight in weights) > 0.0:
+        raise SettingError("transform_weights must not all be 0.")

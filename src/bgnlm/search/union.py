@@ -1,0 +1,97 @@
+"""The union of what several chains visited: one table of classes, every model once (section 3.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import AnyArray, FloatArray, IntArray
+from bgnlm.features import Evaluator, Feature
+from bgnlm.search.chains import ChainResult
+from bgnlm.search.classes import FeatureClasses
+from bgnlm.search.problem import SearchProblem
+from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, rekeyed
+
+
+@dataclass(frozen=True, eq=False)
+class FoundModels:
+    """Models with the features they are made of.
+
+    Attributes
+    ----------
+    features
+        Simplest known form of each class.
+    costs
+        Nats of prior that each of them costs a model.
+    rows
+        The models by their classes, with their log marginal likelihoods.
+    log_discarded
+        Log of an upper bound of the summed p(y | m) p(m) of models that were scored but not stored.
+    """
+
+    features: tuple[Feature, ...]
+    costs: FloatArray
+    rows: ModelRows
+    log_discarded: float
+
+    @property
+    def log_joint(self) -> FloatArray:
+        """Log p(y | m) + log p(m) of each model."""
+        return self.rows.log_marginal - self.rows.sum_over_members(self.costs)
+
+
+@dataclass(frozen=True, eq=False)
+class CommonClasses:
+    """One table of classes for several chains: `maps[b][c]` is the common number of class c of chain b."""
+
+    features: tuple[Feature, ...]
+    costs: FloatArray
+    keys: AnyArray
+    maps: tuple[IntArray, ...]
+
+
+def common_classes(problem: SearchProblem, chains: Sequence[ChainResult]) -> CommonClasses:
+    """Find which classes of the chains are the same; those that are in no model, stored or dropped, are left out."""
+    evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=2**27)
+    classes = FeatureClasses(evaluator, problem.builder, problem.cost, problem.likelihood.weights)
+    maps = []
+    for chain in chains:
+        table = chain.classes
+        to_common = np.full(len(table.representatives), -1)
+        members = set(np.unique(chain.visited.rows().members).tolist())
+        for number in sorted(members | chain.visited.discarded_classes()):
+            to_common[number] = classes.absorb(table.representatives[number], table.fingerprints[number])
+        maps.append(to_common)
+    keys = np.array([feature_key(feature) for feature in classes.representatives], dtype=np.uint64)
+    return CommonClasses(tuple(classes.representatives), np.array(classes.costs), keys, tuple(maps))
+
+
+def chain_models(common: CommonClasses, chain: ChainResult, to_common: IntArray) -> FoundModels:
+    """Models of one chain in terms of the common classes, priced by their simplest forms."""
+    rows = distinct(rekeyed(chain.visited.rows(), to_common, common.keys))
+    savings = {
+        number: float(chain.costs[number] - common.costs[to_common[number]])
+        for number in np.flatnonzero(to_common >= 0).tolist()
+        if chain.costs[number] > common.costs[to_common[number]]
+    }
+    log_discarded = chain.visited.log_discarded(savings)
+    return FoundModels(common.features, common.costs, rows, log_discarded)
+
+
+def unite(problem: SearchProblem, chains: Sequence[ChainResult], common: CommonClasses | None = None) -> FoundModels:
+    """M* of all chains: every model once, the most probable if there are more than `max_models`."""
+    if common is None:
+        common = common_classes(problem, chains)
+    parts = by_chain(chains, common)
+    rows = distinct(join([part.rows for part in parts]))
+    log_discarded = float(np.logaddexp.reduce([part.log_discarded for part in parts]))
+    log_joint = rows.log_marginal - rows.sum_over_members(common.costs)
+    order = np.lexsort((rows.keys, -log_joint))
+    most = problem.config.max_models
+    log_discarded = float(np.logaddexp(log_discarded, log_sum(log_joint[order[most:]])))
+    return FoundModels(common.features, common.costs, rows.take(order[:most]), log_discarded)
+
+
+def by_chain(chains: Sequence[ChainResult], common: CommonClasses) -> list[FoundModels]:
+    """M* of each chain, all in terms of the same classes."""
+    return [chain_models(common, chain, table) for chain, table in zip(chains, common.maps, strict=True)]

@@ -1,0 +1,67 @@
+"""Whole searches: nothing in noise, a law where there is one."""
+
+import numpy as np
+import pytest
+
+import bgnlm
+from bgnlm.features import Input, parse
+from bgnlm.posterior.summarize import summarize
+from bgnlm.search.chains import run_chains
+from bgnlm.search.config import SearchConfig
+from bgnlm.search.prior import ModelPrior
+from bgnlm.search.problem import define_problem
+from bgnlm.search.union import unite
+
+
+def search(y, X, n_chains=1, seed=1, config=None, **options):
+    problem = define_problem(y, X, config=config, **options)
+    return summarize(unite(problem, run_chains(problem, n_chains, seed)))
+
+
+def noise(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=100), rng.normal(size=(100, 5))
+
+
+def probabilities(posterior):
+    return dict(zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_longer_search_does_not_fill_noise_with_features(seed):
+    """Inputs are free under the default prior: they have what chance gives them without any search, and no more."""
+    y, X = noise(seed)
+    linear = bgnlm.enumerate_models(y, X, penalty=0.0)
+    for n_populations in (10, 40):
+        found = probabilities(search(y, X, seed=seed, config=SearchConfig(n_populations=n_populations)))
+        assert len(found) > 50
+        assert max(p for feature, p in found.items() if not isinstance(feature, Input)) < 0.5
+        inputs = np.array([found[Input(name)] for name in linear.names])
+        assert inputs == pytest.approx(linear.inclusion_probabilities, abs=0.15)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_nothing_is_found_in_noise_where_every_feature_has_its_price(seed):
+    y, X = noise(seed)
+    config = SearchConfig(n_populations=20)
+    found = search(y, X, seed=seed, prior=ModelPrior(complexity="oc+1"), config=config)
+    assert found.inclusion_probabilities[0] < 0.5
+    assert found.features_of(0) == ()
+
+
+def test_noise_of_two_classes(rng):
+    y, X = rng.random(100) < 0.5, rng.normal(size=(100, 4))
+    config = SearchConfig(n_populations=8, population_size=9)
+    found = probabilities(search(y, X, family="binomial", config=config))
+    assert max(p for feature, p in found.items() if not isinstance(feature, Input)) < 0.5
+
+
+def test_the_third_law_of_kepler():
+    """From all columns of the table."""
+    table = bgnlm.datasets.load_solar_system()
+    inputs = [name for name in table.names if name != "semi_major_axis"]
+    y, X = table.column("semi_major_axis"), table.select(inputs).values
+    config = SearchConfig(n_populations=15)
+    found = search(y, X, n_chains=3, names=inputs, noise_floor=1e-4, config=config)
+    assert found.probability_of(parse("cbrt_abs(parent_mass*period**2)")) > 0.9
+    assert found.discarded < 1e-3

@@ -1,0 +1,94 @@
+"""The whole search in one call."""
+
+import numpy as np
+import pytest
+
+import bgnlm
+from bgnlm.errors import SettingError
+from bgnlm.features import parse
+
+CONFIG = bgnlm.SearchConfig(population_size=8, n_populations=8, n_candidates=100)
+
+
+@pytest.fixture(scope="module")
+def law():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(1.0, 5.0, size=(80, 3))
+    return X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=80), X
+
+
+@pytest.fixture(scope="module")
+def found(law):
+    return bgnlm.find_features(*law, config=CONFIG, n_chains=3, random_state=1)
+
+
+def test_a_product_is_found_with_its_probability(found):
+    assert found.posterior.features_of(0) == (parse("x1*x2"),)
+    assert found.posterior.probability_of(parse("x1*x2")) > 0.99
+    assert found.posterior.probability_of(parse("sin(x3)")) == 0.0
+    assert found.posterior.model_probabilities.sum() == pytest.approx(1.0)
+    assert found.fit(0).coefficients == pytest.approx([0.0, 1.0], abs=0.1)
+
+
+def test_the_result_depends_on_the_seed_alone(law, found):
+    again = bgnlm.find_features(*law, config=CONFIG, n_chains=3, random_state=1)
+    other = bgnlm.find_features(*law, config=CONFIG, n_chains=3, random_state=2)
+    assert again.posterior.features == found.posterior.features
+    assert (again.posterior.model_probabilities == found.posterior.model_probabilities).all()
+    assert other.posterior.features != found.posterior.features
+
+
+def test_more_chains_begin_with_the_same_ones(law, found):
+    fewer = bgnlm.find_features(*law, config=CONFIG, n_chains=2, random_state=1)
+    assert [chain.log_mass for chain in fewer.chains] == [chain.log_mass for chain in found.chains[:2]]
+
+
+def test_diagnostics_say_what_the_chains_did(law):
+    config = bgnlm.SearchConfig(population_size=8, n_populations=4, engine="mjmcmc", n_explore_steps=600)
+    found = bgnlm.find_features(*law, config=config, n_chains=2, random_state=1)
+    diagnostics = found.diagnostics
+    assert diagnostics.chain_weights.sum() == pytest.approx(1.0)
+    assert diagnostics.chain_probabilities.shape == (2, len(found.posterior.features))
+    assert (diagnostics.disagreement >= 0.0).all()
+    assert (diagnostics.tally[0] > 0).all()
+    assert (diagnostics.tally[1] > 0).all()
+    assert [len(history) for history in diagnostics.history] == [4, 4]
+    masses = [[progress.log_mass for progress in history] for history in diagnostics.history]
+    assert all(masses[i] == sorted(masses[i]) for i in range(2))
+    assert diagnostics.n_models == len(found.posterior) <= diagnostics.n_scored
+    text = str(found)
+    for word in ("x1*x2", "probability", "log mass", *diagnostics.kernels):
+        assert word in text
+
+
+def test_progress_is_reported_after_each_population(law):
+    seen = []
+    bgnlm.find_features(*law, config=CONFIG, n_chains=2, random_state=1, report=seen.append)
+    assert [(progress.chain, progress.n_explored) for progress in seen] == [(b, t) for b in (0, 1) for t in range(1, 9)]
+
+
+def test_a_time_limit_gives_a_prefix_of_the_same_chain(law, found):
+    config = bgnlm.SearchConfig(population_size=8, n_populations=8, n_candidates=100, max_seconds=0.0)
+    stopped = bgnlm.find_features(*law, config=config, n_chains=1, random_state=1).chains[0].history
+    assert len(stopped) == 1
+    assert stopped[0].log_mass == found.chains[0].history[0].log_mass
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_other_families(family):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 3))
+    eta = 2.0 * X[:, 0] * X[:, 1]
+    y = rng.poisson(np.exp(0.5 * eta)) if family == "poisson" else rng.random(300) < 1.0 / (1.0 + np.exp(-eta))
+    config = bgnlm.SearchConfig(population_size=6, n_populations=6, n_candidates=100)
+    found = bgnlm.find_features(y, X, family=family, config=config, n_chains=2, random_state=1)
+    assert found.posterior.probability_of(parse("x1*x2")) > 0.9
+
+
+def test_settings_are_checked_before_anything_runs(law):
+    with pytest.raises(SettingError, match="n_chains must be 1 or more"):
+        bgnlm.find_features(*law, n_chains=0)
+    with pytest.raises(SettingError, match="at most 24 features"):
+        bgnlm.find_features(*law, config=bgnlm.SearchConfig(engine="exhaustive", population_size=30))
+    with pytest.raises(SettingError, match="keep must be a list"):
+        bgnlm.find_features(*law, keep="x1")
