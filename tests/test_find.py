@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bgnlm
-from bgnlm.errors import SettingError
+from bgnlm.errors import ModelStatusWarning, SettingError
 from bgnlm.features import parse
 
 CONFIG = bgnlm.SearchConfig(population_size=8, n_populations=8, n_candidates=100)
@@ -92,3 +92,62 @@ def test_settings_are_checked_before_anything_runs(law):
         bgnlm.find_features(*law, config=bgnlm.SearchConfig(engine="exhaustive", population_size=30))
     with pytest.raises(SettingError, match="keep must be a list"):
         bgnlm.find_features(*law, keep="x1")
+
+
+def test_a_feature_to_keep_stays_though_an_input_depends_on_it(law):
+    y, X = law
+    X = np.column_stack([X[:, :2], X[:, 0] * X[:, 1] - X[:, 0]])
+    found = bgnlm.find_features(y, X, keep=["x1*x2"], config=CONFIG, n_chains=1, random_state=1)
+    assert parse("x1*x2") in found.chains[0].state.features
+
+
+def test_models_that_were_dropped_are_not_counted_again(law):
+    plain = bgnlm.SearchConfig(population_size=5, n_populations=6, engine="mjmcmc", informed=0.0)
+    few = bgnlm.SearchConfig(population_size=5, n_populations=6, engine="mjmcmc", informed=0.0, max_models=5)
+    one, other = (bgnlm.find_features(*law, config=c, n_chains=1, random_state=1).chains[0] for c in (plain, few))
+    assert len(other.visited) == 5 < len(one.visited)
+    assert other.visited.n_scored == one.visited.n_scored
+    assert other.log_mass <= one.log_mass + 1e-9
+
+
+@pytest.mark.parametrize("prior", ["auto", "bic", "jeffreys"])
+def test_informed_generation_where_classes_separate(prior):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3))
+    config = bgnlm.SearchConfig(population_size=5, n_populations=4, n_candidates=50)
+    found = bgnlm.find_features(
+        X[:, 0] > 0, X, family="binomial", coefficient_prior=prior, config=config, n_chains=1, random_state=1
+    )
+    assert np.isfinite(found.posterior.log_mass)
+    assert found.posterior.model_probabilities.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e130])
+def test_units_of_the_response_do_not_matter(law, scale):
+    y, X = law
+    one, other = (
+        bgnlm.find_features(z, X, config=CONFIG, n_chains=1, random_state=1).posterior for z in (y, scale * y)
+    )
+    assert one.features == other.features
+    assert one.inclusion_probabilities == pytest.approx(other.inclusion_probabilities, abs=1e-6)
+
+
+def test_zeros_and_ones_as_inputs(law):
+    y, X = law
+    binary = (X > X.mean(axis=0)).astype(float)
+    found = bgnlm.find_features(y, binary, config=CONFIG, n_chains=1, random_state=1)
+    assert found.posterior.probability_of(parse("x1")) > 0.9
+
+
+def test_what_cannot_matter_is_said(law):
+    y, X = law
+    with pytest.warns(ModelStatusWarning, match="Constant columns are in no model: x4"):
+        bgnlm.find_features(y, np.column_stack([X, np.ones(80)]), config=CONFIG, n_chains=1, random_state=1)
+    with pytest.warns(ModelStatusWarning, match="CONSTANT_RESPONSE"):
+        bgnlm.find_features(np.ones(80), X, config=CONFIG, n_chains=1, random_state=1)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 1.5, np.random.default_rng(1)])
+def test_a_seed_is_a_whole_number(law, seed):
+    with pytest.raises(SettingError, match="random_state must be a whole number"):
+        bgnlm.find_features(*law, config=CONFIG, random_state=seed)

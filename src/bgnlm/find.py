@@ -1,13 +1,16 @@
 """The whole search in one call: chains, their union, probabilities and diagnostics."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bgnlm._validation import check_count
-from bgnlm.features import Evaluator, Feature, Transform
+from bgnlm.errors import ModelStatusWarning
+from bgnlm.features import Evaluator, Feature, Transform, reject_reason
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.model_fit import ModelFit
+from bgnlm.likelihood.status import ModelStatus, advice
 from bgnlm.posterior.diagnostics import Diagnostics, diagnose
 from bgnlm.posterior.summarize import Posterior, summarize
 from bgnlm.search.chains import ChainResult, Progress, run_chains
@@ -95,7 +98,23 @@ def find_features(
         keep=keep,
         config=config,
     )
+    _warn(problem)
     chains = run_chains(problem, check_count(n_chains, "n_chains", low=1), random_state, report)
     common = common_classes(problem, chains)
     posterior = summarize(unite(problem, chains, common))
     return SearchResult(problem, chains, posterior, diagnose(chains, by_chain(chains, common), posterior))
+
+
+def _warn(problem: SearchProblem) -> None:
+    """Say once what concerns the answer as a whole."""
+    messages = []
+    if problem.builder.response.norm == 0.0:
+        status = ModelStatus.CONSTANT_RESPONSE
+        messages.append(f"All models have the status {status.name}: {advice(status)}.")
+    useless = [
+        name for j, name in enumerate(problem.names) if reject_reason(problem.X[:, j], problem.likelihood.weights)
+    ]
+    if useless:
+        messages.append(f"Constant columns are in no model: {', '.join(useless)}. Leave them out.")
+    for message in messages:
+        warnings.warn(message, ModelStatusWarning, stacklevel=3)

@@ -12,8 +12,8 @@ from bgnlm.search.classes import FeatureClasses, class_key
 
 N_ROWS = 60
 ONCE = "cbrt_abs(P**2*M)"
-TWICE = "cbrt_abs(M)*cbrt_abs(P**2)"
-THRICE = "cbrt_abs(M)*cbrt_abs(P)*cbrt_abs(P)"
+TWICE = "sqrt_abs(cbrt_abs(P**4*M**2))"
+THRICE = "sqrt_abs(sqrt_abs(cbrt_abs(P**8*M**4)))"
 
 
 def table_of(columns, weights=None, known=None, cost=operation_count):
@@ -56,6 +56,16 @@ def test_the_order_of_factors_does_not_matter(classes):
 def test_two_ways_of_writing_a_law_are_one_class(classes):
     assert class_of(classes, TWICE) == class_of(classes, ONCE) == class_of(classes, THRICE)
     assert class_of(classes, "cbrt_abs(P*M)") == 1
+
+
+@pytest.mark.parametrize("text", ["cbrt_abs(M)*cbrt_abs(P**2)", "cbrt_abs(M)*cbrt_abs(P)*cbrt_abs(P)"])
+def test_a_product_of_roots_is_the_root_of_the_product(classes, text):
+    assert classes.identify(parse(text)).feature == parse(ONCE)
+    assert classes.representatives == [parse(ONCE)]
+
+
+def test_sines_do_not_multiply(classes):
+    assert classes.identify(parse("sin(x)*sin(y)")).feature == parse("sin(x)*sin(y)")
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "sin", "log1p_abs", "sqrt_abs", "gauss", "not_"])

@@ -19,8 +19,8 @@ from bgnlm.search.visited import VisitedModels, rows_of
 from tests import naive
 
 ONCE = "cbrt_abs(P**2*M)"
-TWICE = "cbrt_abs(M)*cbrt_abs(P**2)"
-THRICE = "cbrt_abs(M)*cbrt_abs(P)*cbrt_abs(P)"
+TWICE = "sqrt_abs(cbrt_abs(P**4*M**2))"
+THRICE = "sqrt_abs(sqrt_abs(cbrt_abs(P**8*M**4)))"
 ALL_MODELS = SearchConfig(n_populations=1, population_size=4, window=1e4)
 
 

@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import FloatArray, IntArray
 from bgnlm._validation import LARGEST, check_count
 from bgnlm.errors import FeatureError
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, check_features
@@ -59,9 +59,9 @@ class Evaluator:
         """Number of columns remembered at present."""
         return len(self._cache)
 
-    def some_rows(self, n_rows: int) -> "Evaluator":
-        """Return an evaluator on at most so many of the rows, evenly spread."""
-        rows = np.linspace(0, self.n_rows - 1, min(n_rows, self.n_rows)).astype(np.int64)
+    def some_rows(self, rows: IntArray, n_rows: int) -> "Evaluator":
+        """Return an evaluator on at most so many of the rows given, evenly spread."""
+        rows = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(np.int64)]
         table = np.empty((len(rows), len(self._index)))
         for j, place in enumerate(self._index.values()):
             table[:, j] = self._X[rows, place]

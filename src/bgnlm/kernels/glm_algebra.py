@@ -37,14 +37,23 @@ def copy_to(source, length, target):
 
 
 @reordering_jit
-def _centre_and_weigh(column, mean, low, length, score, root, out):
-    """Fill (column - mean) * root for some rows; return the inner product of column - mean and score."""
+def _centred_dot(column, mean, low, length, score):
+    """Inner product of column - mean and score over some rows.
+
+    A loop that adds up must not write, or the order of the sum would depend on where in memory the arrays happen to
+    lie: compiled code looks whether they could overlap and has a slower form for that.
+    """
     total = 0.0
-    for i in range(length):
-        centred = column[low + i] - mean
-        total += centred * score[low + i]
-        out[i] = centred * root[i]
+    for i in range(low, low + length):
+        total += (column[i] - mean) * score[i]
     return total
+
+
+@jit
+def _centre_and_weigh(column, mean, low, length, root, out):
+    """Fill (column - mean) * root for some rows."""
+    for i in range(length):
+        out[i] = (column[low + i] - mean) * root[i]
 
 
 @reordering_jit
@@ -89,7 +98,9 @@ def accumulate(design, columns, size, score, information, moments, gradient, mat
         for i in range(length):
             root[i] = math.sqrt(information[low + i])
         for a in range(size):
-            gradient[a + 1] += _centre_and_weigh(design[columns[a]], moments[a + 1], low, length, score, root, block[a])
+            column, mean = design[columns[a]], moments[a + 1]
+            gradient[a + 1] += _centred_dot(column, mean, low, length, score)
+            _centre_and_weigh(column, mean, low, length, root, block[a])
         _multiply_out(block, size, length, matrix)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.posterior.summarize import Posterior, chain_weights
+from bgnlm.posterior.summarize import Posterior, chain_weights, weighted_inclusion
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
 from bgnlm.search.union import FoundModels
@@ -25,6 +25,8 @@ class Diagnostics:
         u_b: share of each chain in the mass that all chains found.
     chain_probabilities
         (chains, features): inclusion probabilities of the features of the posterior in each chain by itself.
+    weighted_probabilities
+        Of each feature, the paper's weighted sum over the chains, in which a model counts once for every chain.
     disagreement
         Of each feature, the standard deviation of its probability between chains, weighted by u_b.
     tally
@@ -38,6 +40,7 @@ class Diagnostics:
     history: tuple[tuple[Progress, ...], ...]
     chain_weights: FloatArray
     chain_probabilities: FloatArray
+    weighted_probabilities: FloatArray
     disagreement: FloatArray
     tally: IntArray
     n_models: int
@@ -67,6 +70,8 @@ class Diagnostics:
             )
         rate = self.n_scored / max(self.seconds, 1e-9)
         lines += ["", f"{self.n_scored:,} models scored, {rate:,.0f} a second; {self.n_models:,} distinct ones stored"]
+        largest = float(self.disagreement.max(initial=0.0))
+        lines.append(f"largest standard deviation of a feature's probability between chains: {largest:.2g}")
         if self.tally[USED].sum():
             lines += ["", "kernel            used  accepted"]
             lines += [
@@ -82,11 +87,12 @@ def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], poster
     columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
     each = np.array([_inclusion(part)[columns] for part in parts]).reshape(len(parts), len(columns))
     weights = chain_weights(parts)
-    mean = weights @ each
+    mean = weighted_inclusion(parts)[columns]
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
         chain_weights=weights,
         chain_probabilities=each,
+        weighted_probabilities=mean,
         disagreement=np.sqrt(weights @ np.square(each - mean)),
         tally=np.sum([chain.tally for chain in chains], axis=0),
         n_models=len(posterior),

@@ -63,6 +63,7 @@ class Posterior:
         for model in range(min(5, len(self))):
             what = " + ".join(map(str, self.features_of(model))) or "(intercept only)"
             lines.append(f"{self.model_probabilities[model]:11.4f}  {log_joint[model]:9.3f}  {what}")
+        lines += ["", f"at most {self.discarded:.1g} of the probability is in models that were scored but not stored"]
         return "\n".join(lines)
 
 
@@ -96,7 +97,7 @@ def chain_weights(parts: Sequence[FoundModels]) -> FloatArray:
 
 
 def weighted_inclusion(parts: Sequence[FoundModels]) -> FloatArray:
-    """Inclusion probabilities of the common classes as weighted sums over the chains: memory-lean, not the union."""
+    """Inclusion probabilities of the common classes as the paper's weighted sums over the chains, not of the union."""
     total = np.zeros(len(parts[0].features))
     for part, weight in zip(parts, chain_weights(parts), strict=True):
         log_joint = part.log_joint

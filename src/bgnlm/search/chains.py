@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
+from bgnlm.errors import SettingError
 from bgnlm.search.classes import ClassTable
 from bgnlm.search.gmjmcmc import ChainState, Discovery, Workspace, advance, start_chain
 from bgnlm.search.mjmcmc import KERNELS
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import VisitedModels, log_sum
 
+_FRUITLESS = 10  # explorations of the last population without another model
 _STAGNANT = 1e-3  # nats of mass in one population
 
 
@@ -90,7 +92,7 @@ def run_chain(
     work = Workspace(problem)
     state = start_chain(problem, seed, work)
     result = ChainResult(VisitedModels(config.max_models), state, np.array(work.classes.costs))
-    stagnant = 0
+    stagnant = fruitless = 0
     while True:
         before, before_models = result.log_mass, result.visited.n_scored
         state, found = advance(problem, state, 1, work)
@@ -104,8 +106,8 @@ def run_chain(
         if config.max_seconds is not None and seconds > config.max_seconds:
             break
         if state.n_explored >= config.n_populations:
-            is_exhausted = result.visited.n_scored == before_models and state.n_explored > config.n_populations
-            if result.visited.n_scored >= config.min_models or is_exhausted:
+            fruitless = fruitless + 1 if result.visited.n_scored == before_models else 0
+            if result.visited.n_scored >= config.min_models or fruitless >= _FRUITLESS:
                 break
             continue
         stagnant = stagnant + 1 if result.log_mass - before < _STAGNANT else 0
@@ -122,6 +124,9 @@ def run_chains(
     report: Callable[[Progress], None] | None = None,
 ) -> list[ChainResult]:
     """Run chains one after the other; the seed of each depends on its number alone."""
+    is_seed = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0
+    if not (random_state is None or is_seed or isinstance(random_state, np.random.SeedSequence)):
+        raise SettingError(f"random_state must be a whole number of 0 or more, or None; got {random_state!r}.")
     root = random_state if isinstance(random_state, np.random.SeedSequence) else np.random.SeedSequence(random_state)
     return [run_chain(problem, seed, number, report) for number, seed in enumerate(root.spawn(n_chains))]
 

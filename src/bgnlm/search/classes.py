@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from bgnlm.features import (
     Modification,
     Multiplication,
     learn_cut_points,
+    modify,
     multiply,
     reject_reason,
     sort_key,
@@ -66,7 +68,7 @@ class FeatureClasses:
         self._builder = builder
         self._cost = cost
         self._weights = None if (sample_weight == 1.0).all() else sample_weight
-        self._probe = evaluator.some_rows(_PROBE_ROWS)
+        self._probe = evaluator.some_rows(np.flatnonzero(sample_weight > 0), _PROBE_ROWS)
         self._directions = _directions(len(builder.response.values))
         self.representatives: list[Feature] = []
         self.costs: list[float] = []
@@ -179,7 +181,8 @@ def _may_be_same(a: FloatArray, b: FloatArray) -> bool:
     usable = np.isfinite(a) & np.isfinite(b)
     if not usable.any():
         return True
-    a, b = a[usable] - a[usable].mean(), b[usable] - b[usable].mean()
+    a, b = a[usable] / (np.abs(a[usable]).max() or 1.0), b[usable] / (np.abs(b[usable]).max() or 1.0)
+    a, b = a - a.mean(), b - b.mean()
     along = float(a @ b) / max(float(a @ a), 1e-300)
     return bool(np.abs(b - along * a).max() <= 1e-4 * np.abs(b).max())
 
@@ -189,7 +192,10 @@ def _are_same(a: UnitColumn, b: UnitColumn) -> bool:
 
 
 def reductions(feature: Feature) -> Iterator[Feature]:
-    """Forms with one operation less that may be the same function: a factor or a transform left out."""
+    """Forms with one operation less that may be the same function.
+
+    A factor or a transform left out, or one transform of a product in place of a product of transforms, as with roots.
+    """
     if isinstance(feature, Modification):
         yield feature.operand
     elif isinstance(feature, Multiplication):
@@ -198,6 +204,14 @@ def reductions(feature: Feature) -> Iterator[Feature]:
             yield others[0] if len(others) == 1 else multiply(*others)
             if isinstance(factor, Modification):
                 yield multiply(factor.operand, *others)
+        for i, j in combinations(range(len(feature.factors)), 2):
+            one, two = feature.factors[i], feature.factors[j]
+            if not (isinstance(one, Modification) and isinstance(two, Modification)):
+                continue
+            if one.transform == two.transform and one.transform.quantile is None:
+                others = tuple(factor for k, factor in enumerate(feature.factors) if k not in (i, j))
+                joint = modify(one.transform, multiply(one.operand, two.operand))
+                yield multiply(joint, *others) if others else joint
 
 
 @cache

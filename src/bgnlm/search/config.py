@@ -78,7 +78,7 @@ class SearchConfig:
     n_initial_steps, n_explore_steps, n_final_steps
         N_init, N_expl, N_final: MJMCMC steps in the first, the middle and the last population.
     min_models
-        Explore the last population until a chain has scored so many different models (as far as there are any).
+        Explore the last population until a chain has stored so many different models, or finds no more of them.
     keep_threshold
         rho_del: features of at least this probability survive, others with probabilities proportional to theirs.
     moves, limits

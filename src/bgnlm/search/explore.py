@@ -1,6 +1,7 @@
 """Exploration of one population: all models, Algorithm 1, or models drawn by a quadratic approximation."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,9 +177,9 @@ def _explore_by_mjmcmc(
         included, log_joint = stored_models(store, len(costs))
         log_joint = log_joint + models.score.exact.log_null  # the target's scores are relative to the null model
         return _explored(included, log_joint, costs, run.model, int(store.count[1]), run.tally)
-    score = exact_score(models, costs, max_size)
-    surrogate, start = expand(rng, models, costs, max_size, start, score)
-    target = FunctionTarget(score, surrogate_target(surrogate, costs, max_size))
+    target = FunctionTarget(exact_score(models, costs, max_size))
+    surrogate, start = expand(rng, models, costs, max_size, start, target.log_joint)
+    target.guide = surrogate_target(surrogate, costs, max_size)
     run = run_mjmcmc(rng, target, config.mjmcmc, start, n_steps)
     included = np.frombuffer(b"".join(target.values), dtype=np.bool_).reshape(len(target.values), len(costs))
     log_joint = np.fromiter(target.values.values(), np.float64)
@@ -204,30 +205,25 @@ def _explore_by_surrogate(
     # With Gumbel noise the largest are a sample without replacement.
     order = np.argsort(-(approximate[near] + rng.gumbel(size=len(near))), kind="stable")
     included = unpack(near[order[:n_draws]], n_columns)
-    n_flipped = max(n_draws - len(included), int(_FLIPPED * n_draws))
+    n_flipped = max(n_draws - len(included), int(_FLIPPED * n_draws), 1)
     flipped = included[np.arange(n_flipped) % len(included)] ^ (
         rng.random((n_flipped, n_columns)) < 1.0 / max(n_columns, 1)
     )
-    included = np.unique(np.vstack([included, flipped[flipped.sum(axis=1) <= max_size]]), axis=0)
+    included = np.vstack([included, flipped[flipped.sum(axis=1) <= max_size], start[None, :]])
+    included = np.unique(included, axis=0)
     log_joint = models.score.log_marginals(included)[0] - included @ costs
     return _explored(included, log_joint, costs, None, len(included), np.zeros((2, len(KERNELS)), np.int64))
 
 
-class _ExactScore:
-    """Log joint of a generalized linear model."""
+def exact_score(models: GlmPopulation, costs: FloatArray, max_size: int) -> Callable[[BoolArray], float]:
+    """Return the function that computes the log joint of one generalized linear model."""
 
-    def __init__(self, models: GlmPopulation, costs: FloatArray, max_size: int) -> None:
-        self._models, self._costs, self._max_size = models, costs, max_size
-
-    def __call__(self, included: BoolArray) -> float:
-        if included.sum() > self._max_size:
+    def score(included: BoolArray) -> float:
+        if included.sum() > max_size:
             return -np.inf
-        return float(self._models.score.log_marginals(included[None, :])[0][0] - included @ self._costs)
+        return float(models.score.log_marginals(included[None, :])[0][0] - included @ costs)
 
-
-def exact_score(models: GlmPopulation, costs: FloatArray, max_size: int) -> _ExactScore:
-    """Return the function that scores one model."""
-    return _ExactScore(models, costs, max_size)
+    return score
 
 
 def expand(
@@ -236,7 +232,7 @@ def expand(
     costs: FloatArray,
     max_size: int,
     start: BoolArray,
-    score: _ExactScore,
+    score: Callable[[BoolArray], float],
 ) -> tuple[QuadraticSurrogate, BoolArray]:
     """Approximation at the mode of a good model, and that model: climb, expand where that led, climb again."""
     statistics = models.score.statistics

@@ -29,7 +29,7 @@ from bgnlm.search.problem import SearchProblem
 from bgnlm.search.weights import naive_projection
 
 FROM_POPULATION = 0.9  # share of parents that come from the population, if it has any
-_LEAST_WEIGHT = 1e-2
+_LEAST_WEIGHT = 5e-2
 _CANDIDATES_FROM_POPULATION = 0.8
 _LEAST_CANDIDATE_WEIGHT = 0.2
 _WIDER = 0.5  # probability that a projection takes one operand more
@@ -187,7 +187,8 @@ def make_generator(problem: SearchProblem, likelihood: Likelihood, evaluator: Ev
     def projection(transform: Transform, operands: Sequence[Feature]) -> Feature | None:
         return naive_projection(likelihood, evaluator, transform, operands)
 
-    is_binary = ((problem.X == 0.0) | (problem.X == 1.0)).all(axis=0)
+    used = problem.X[problem.likelihood.weights > 0]
+    is_binary = ((used == 0.0) | (used == 1.0)).all(axis=0)
     binary = frozenset(feature for feature, is_so in zip(problem.inputs, is_binary, strict=True) if is_so)
     return Generator(
         problem.inputs, problem.transforms, config.transform_weights, config.moves, config.limits, projection, binary

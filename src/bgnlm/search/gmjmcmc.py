@@ -117,12 +117,16 @@ class Workspace:
 def start_chain(problem: SearchProblem, seed: np.random.SeedSequence, workspace: Workspace) -> ChainState:
     """Initialisation: S_0 by marginal testing of the inputs."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    draft = Draft(problem.builder, problem.population_size)
+    draft = Draft(problem.builder, problem.population_size, len(problem.keep))
     for feature in problem.keep:
         identified = workspace.classes.identify(feature)
-        if identified is None or not draft.accept(identified):
+        if identified is None:
             raise DataError(
-                f"{feature} cannot be kept: on these data it is constant, not finite, or depends on others of keep."
+                f"{feature} cannot be kept: on these data it is constant or not finite, or the prior rules it out."
+            )
+        if not draft.accept(identified):
+            raise DataError(
+                f"{feature} cannot be kept: on these data it depends on other features of keep. Leave it out."
             )
     wanted = problem.config.n_initial_inputs or problem.population_size
     wanted = min(len(draft) + wanted, problem.population_size)

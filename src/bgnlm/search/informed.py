@@ -24,14 +24,16 @@ from bgnlm.search.generation import Urn, make_generator
 from bgnlm.search.problem import SearchProblem
 
 _CACHED_BYTES = 2**27
+_INFORMATIVE = 1e-10  # share of the largest information of a row
 _LEFT = 1e-9  # share of a column outside the span of the model below which it adds nothing
 
 
 class Unexplained(NamedTuple):
-    """What a model leaves: in the metric of `root`, the residual and an orthonormal basis of the model's columns."""
+    """What a model leaves, in the metric of `root`: the residual as direction and norm, and a basis of the model."""
 
     root: FloatArray
     residual: FloatArray
+    norm: float
     basis: FloatArray
 
 
@@ -40,21 +42,21 @@ def unexplained(root: FloatArray, residual: FloatArray, columns: FloatArray) -> 
     design = np.column_stack([np.ones(len(root)), columns]) * root[:, None]
     scale = np.linalg.norm(design, axis=0)
     basis = np.linalg.qr(design / np.where(scale > 0, scale, 1.0))[0]
-    return Unexplained(root, residual - basis @ (basis.T @ residual), basis)
+    largest = float(np.abs(residual).max(initial=0.0)) or 1.0
+    left = residual / largest - basis @ (basis.T @ (residual / largest))
+    norm = float(np.linalg.norm(left))
+    return Unexplained(root, left / (norm or 1.0), norm * largest, basis)
 
 
 def explained_shares(columns: FloatArray, rest: Unexplained) -> FloatArray:
     """Share of the squared residual that each column would explain on top of the model."""
-    scaled = columns * rest.root[:, None]
+    scaled = columns / np.abs(columns).max(axis=0) * rest.root[:, None]
     norms = np.square(scaled).sum(axis=0)
     left = scaled - rest.basis @ (rest.basis.T @ scaled)
     squared = np.square(left).sum(axis=0)
-    total = float(rest.residual @ rest.residual)
     useful = (squared > _LEFT * norms) & (squared > 0)
     along = rest.residual @ left
-    if total <= 0.0:
-        return np.zeros(columns.shape[1])
-    return np.where(useful, np.square(along) / (np.where(useful, squared, 1.0) * total), 0.0)
+    return np.where(useful, np.square(along) / np.where(useful, squared, 1.0), 0.0)
 
 
 class CandidateRanking:
@@ -136,22 +138,23 @@ class CandidateRanking:
         eta = likelihood.offset + fit.coefficients[0] + columns @ fit.coefficients[1:]
         score, information = np.empty((2, len(eta)))
         row_terms(likelihood.family.code, fit.dispersion, likelihood.y, likelihood.weights, eta, score, information)
-        root = np.sqrt(np.maximum(information, 1e-300))
-        return unexplained(root, score / root, columns)
+        # Rows that are fitted to the last digit say nothing about what is missing.
+        open_rows = information > _INFORMATIVE * information.max()
+        root = np.sqrt(np.where(open_rows, information, 0.0))
+        return unexplained(root, np.where(open_rows, score, 0.0) / np.where(open_rows, root, 1.0), columns)
 
     def _gains(self, models: Models, size: int, rest: Unexplained, columns: FloatArray) -> FloatArray:
         """Nats that each candidate adds to the log marginal of a model of `size` columns."""
         shares = explained_shares(columns, rest)
-        left = float(rest.residual @ rest.residual)
         if not isinstance(models, GaussianPopulation):
             scale = self._problem.n_obs / float(self._likelihood.weights.sum())
-            return np.asarray(0.5 * scale * left * shares - 0.5 * np.log(self._problem.n_obs))
+            return np.asarray(0.5 * scale * rest.norm**2 * shares - 0.5 * np.log(self._problem.n_obs))
         score = models.score
         if not score.exact.is_defined(size + 1):
             return np.full(len(shares), -np.inf)
         lowest = models.statistics.lowest_residual
-        total = float(self._null.residual @ self._null.residual) if size else left
-        before = min(max(left / total, lowest), 1.0) if total > 0.0 else 1.0
+        total = self._null.norm if size else rest.norm
+        before = min(max((rest.norm / total) ** 2, lowest), 1.0) if total > 0.0 else 1.0
         after = np.maximum(before * (1.0 - shares), lowest)
         values = np.empty(len(after))
         table_values(score.table(size + 1, lowest), size + 1, np.log(after), values)
@@ -161,8 +164,9 @@ class CandidateRanking:
 def can_enter_models(columns: FloatArray) -> BoolArray:
     """Whether each column is finite, not too large, and varies."""
     largest, smallest = columns.max(axis=0, initial=-np.inf), columns.min(axis=0, initial=np.inf)
-    size = np.maximum(np.abs(largest), np.abs(smallest))  # NaN stays NaN and fails the comparisons
-    return np.asarray((size <= LARGEST) & (largest - smallest > 1e-13 * size))
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite fails the comparisons
+        size = np.maximum(np.abs(largest), np.abs(smallest))
+        return np.asarray((size <= LARGEST) & (largest - smallest > 1e-13 * size))
 
 
 def best_of_both(added: FloatArray, alone: FloatArray, candidates: list[Feature]) -> Iterator[Feature]:

@@ -1,6 +1,7 @@
 """Algorithm 1 of the paper: mode-jumping MCMC over the models of one population, mixed with ordinary moves."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -86,7 +87,7 @@ class Proposals(NamedTuple):
 
 
 def _check_probabilities(values: Any, name: str, kernels: tuple[str, ...]) -> tuple[float, ...]:
-    numbers = tuple(check_number(value, name, low=0.0) for value in values)
+    numbers = tuple(check_number(value, name, low=0.0) for value in values) if isinstance(values, Iterable) else ()
     if len(numbers) != len(kernels) or not sum(numbers) > 0.0:
         raise SettingError(
             f"{name} must be {len(kernels)} probabilities, for {', '.join(kernels)}, not all zero; got {values!r}."

@@ -64,7 +64,7 @@ class SearchProblem:
 
     @property
     def population_size(self) -> int:
-        """S."""
+        """Number of features in a population."""
         if self.config.population_size is not None:
             return self.config.population_size
         return max(15, min(len(self.names) + 5, 50))
@@ -119,7 +119,7 @@ def define_problem(
     model_prior = ModelPrior() if prior is None else prior
     if not isinstance(model_prior, ModelPrior):
         raise SettingError(f"prior must be a ModelPrior; got {prior!r}.")
-    if isinstance(keep, str):
+    if isinstance(keep, str) or not isinstance(keep, Iterable):
         raise SettingError(f"keep must be a list of features or their texts; got {keep!r}. Write [{keep!r}].")
     sizes = [size for size in (settings.limits.max_model_size, model_prior.max_model_size) if size is not None]
     settings = replace(settings, limits=replace(settings.limits, max_model_size=min(sizes, default=None)))

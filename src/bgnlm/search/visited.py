@@ -115,7 +115,7 @@ class VisitedModels:
         self.max_models = max_models
         self.n_scored = 0
         self._parts: list[ModelRows] = [no_models()]
-        self._known = np.empty(0, np.uint64)  # keys of what is stored, sorted
+        self._known = np.empty(0, np.uint64)  # keys of everything that was ever added, sorted
         # Mass of models scored but not stored, and the classes these may have: one entry for each time.
         self._discarded: list[tuple[float, frozenset[int]]] = []
 
@@ -128,7 +128,7 @@ class VisitedModels:
         return self._parts[0]
 
     def add(self, models: ModelRows, costs: FloatArray) -> ModelRows:
-        """Store the models that are not there yet and return them; `costs` are those of all classes."""
+        """Store the models that were never added before and return them; `costs` are those of all classes."""
         places = np.searchsorted(self._known, models.keys)
         found = np.zeros(len(models), np.bool_)
         inside = places < len(self._known)
@@ -170,7 +170,7 @@ class VisitedModels:
         return float(np.logaddexp.reduce(masses)) if masses else -np.inf
 
     def truncate(self, costs: FloatArray) -> None:
-        """Keep the most probable models, ties by key: the same ones in whatever order they came."""
+        """Keep the most probable models, ties by key: the same ones in whatever order they came, at given prices."""
         rows = self.rows()
         if len(rows) <= self.max_models:
             return
@@ -179,7 +179,7 @@ class VisitedModels:
         dropped = order[self.max_models :]
         self.discard(log_sum(log_joint[dropped]), np.unique(rows.take(dropped).members))
         kept = rows.take(np.sort(order[: self.max_models]))
-        self._parts, self._known = [kept], np.sort(kept.keys)
+        self._parts = [kept]
 
 
 def rekeyed(rows: ModelRows, class_of: IntArray, class_keys: AnyArray) -> ModelRows:
