@@ -144,7 +144,7 @@ def test_features_become_parents_by_their_probabilities(rng):
     features = [multiply(A, A), multiply(A, B), multiply(B, B)]
     made = draws(rng, generator(only), 6000, features, [1.0, 0.5, 0.0])
     counts = Counter(feature.operand for feature in made)
-    weights = np.array([1.01, 0.51, 0.01])
+    weights = np.array([1.05, 0.55, 0.05])
     expected = [*(FROM_POPULATION * weights / weights.sum()), *[(1 - FROM_POPULATION) / 2] * 2]
     assert chisquare([counts[f] for f in (*features, A, B)], 6000 * np.array(expected)).pvalue > 1e-4
 
