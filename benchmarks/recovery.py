@@ -71,7 +71,7 @@ def exoplanets(response: str, informed: float, **likelihood: object) -> Callable
     return problem
 
 
-def logic(is_blrm: bool) -> Callable[[int], SearchProblem]:
+def logic(*, is_blrm: bool = False, complexity: str = "oc") -> Callable[[int], SearchProblem]:
     def problem(seed: int) -> SearchProblem:
         rng = np.random.default_rng(seed)
         names = [f"X{j + 1}" for j in range(50)]
@@ -86,7 +86,9 @@ def logic(is_blrm: bool) -> Callable[[int], SearchProblem]:
             names=names,
             coefficient_prior="bic",
             transforms="logic" if is_blrm else ["sigmoid", "gauss", "tanh", "atan", "sin", "cos"],
-            prior=ModelPrior(penalty=1.0, complexity=logic_complexity(50, 4)) if is_blrm else ModelPrior(),
+            prior=ModelPrior(penalty=1.0, complexity=logic_complexity(50, 4))
+            if is_blrm
+            else ModelPrior(complexity=complexity),
             config=SearchConfig(
                 population_size=40,
                 n_populations=60,
@@ -123,7 +125,8 @@ SETUPS = {
     "mass-informed": Setup(
         exoplanets("PlanetaryMassJpt", 0.5), ["PlanetaryDensJpt*RadiusJpt**3"], (1,), 0.25, bar=0.98
     ),
-    "logic": Setup(logic(is_blrm=False), list(LOGIC), (1,), 0.5, bar=0.99),
+    "logic": Setup(logic(), list(LOGIC), (1,), 0.5, bar=0.99),
+    "logic-oc+1": Setup(logic(complexity="oc+1"), list(LOGIC), (1,), 0.5, bar=0.99),
     "blrm": Setup(logic(is_blrm=True), list(LOGIC), (1,), 0.5, bar=0.95),
     "noise-10": Setup(noise(10), [], (1,), 0.5),
     "noise-40": Setup(noise(40), [], (1,), 0.5),
