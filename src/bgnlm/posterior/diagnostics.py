@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.posterior.summarize import Posterior, chain_weights, weighted_inclusion
+from bgnlm.posterior.summarize import Posterior, chain_weights, inclusion, weighted_inclusion
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
 from bgnlm.search.union import FoundModels
-from bgnlm.search.visited import log_sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +84,7 @@ def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], poster
     """Compare chains with each other; `parts` are their models in terms of the same classes."""
     place = {feature: j for j, feature in enumerate(parts[0].features)}
     columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
-    each = np.array([_inclusion(part)[columns] for part in parts]).reshape(len(parts), len(columns))
+    each = np.array([inclusion(part)[columns] for part in parts]).reshape(len(parts), len(columns))
     weights = chain_weights(parts)
     mean = weighted_inclusion(parts)[columns]
     return Diagnostics(
@@ -99,8 +98,3 @@ def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], poster
         n_scored=sum(chain.n_scored for chain in chains),
         seconds=sum(chain.history[-1].seconds for chain in chains),
     )
-
-
-def _inclusion(part: FoundModels) -> FloatArray:
-    log_joint = part.log_joint
-    return part.rows.sum_by_member(np.exp(log_joint - log_sum(log_joint)), len(part.features))

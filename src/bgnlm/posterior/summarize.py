@@ -100,7 +100,11 @@ def weighted_inclusion(parts: Sequence[FoundModels]) -> FloatArray:
     """Inclusion probabilities of the common classes as the paper's weighted sums over the chains, not of the union."""
     total = np.zeros(len(parts[0].features))
     for part, weight in zip(parts, chain_weights(parts), strict=True):
-        log_joint = part.log_joint
-        probabilities = np.exp(log_joint - log_sum(log_joint))
-        total += weight * part.rows.sum_by_member(probabilities, len(total))
+        total += weight * inclusion(part)
     return np.minimum(total, 1.0)
+
+
+def inclusion(part: FoundModels) -> FloatArray:
+    """Inclusion probability of each class, renormalised over the models of one chain."""
+    log_joint = part.log_joint
+    return part.rows.sum_by_member(np.exp(log_joint - log_sum(log_joint)), len(part.features))

@@ -1,7 +1,7 @@
 """Features that are one function on the training data, up to an affine map, are one class.
 
 A fingerprint shortlists, the correlation decides. The class is represented and priced by its simplest member known;
-other forms are aliases of it.
+other forms are recognised as members when they are met.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -23,7 +23,7 @@ from bgnlm.likelihood.surrogate import QuadraticSurrogate
 
 # Nats that rounding of the Gram matrix may move a score before it is computed again from the data.
 TOLERANCE = 1e-4
-# Where a model cannot be: climbers are led back, a hundred steps of this outweigh any likelihood.
+# Height of models that do not exist, times their size: below any likelihood, and higher the smaller they are.
 _OUTSIDE = -1e12
 
 
