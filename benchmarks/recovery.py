@@ -71,7 +71,7 @@ def exoplanets(response: str, informed: float, **likelihood: object) -> Callable
     return problem
 
 
-def logic(*, is_blrm: bool = False, complexity: str = "oc") -> Callable[[int], SearchProblem]:
+def logic(*, is_blrm: bool = False, complexity: str = "multiplicity") -> Callable[[int], SearchProblem]:
     def problem(seed: int) -> SearchProblem:
         rng = np.random.default_rng(seed)
         names = [f"X{j + 1}" for j in range(50)]
@@ -102,7 +102,7 @@ def logic(*, is_blrm: bool = False, complexity: str = "oc") -> Callable[[int], S
     return problem
 
 
-def noise(n_populations: int, complexity: str = "oc+1") -> Callable[[int], SearchProblem]:
+def noise(n_populations: int, complexity: str = "multiplicity") -> Callable[[int], SearchProblem]:
     """Nothing to be found. With "oc" inputs are free, and the exact posterior of some exceeds one half by chance."""
 
     def problem(seed: int) -> SearchProblem:
@@ -126,6 +126,7 @@ SETUPS = {
         exoplanets("PlanetaryMassJpt", 0.5), ["PlanetaryDensJpt*RadiusJpt**3"], (1,), 0.25, bar=0.98
     ),
     "logic": Setup(logic(), list(LOGIC), (1,), 0.5, bar=0.99),
+    "logic-oc": Setup(logic(complexity="oc"), list(LOGIC), (1,), 0.5, bar=0.99),
     "logic-oc+1": Setup(logic(complexity="oc+1"), list(LOGIC), (1,), 0.5, bar=0.99),
     "blrm": Setup(logic(is_blrm=True), list(LOGIC), (1,), 0.5, bar=0.95),
     "noise-10": Setup(noise(10), [], (1,), 0.5),

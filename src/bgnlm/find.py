@@ -71,7 +71,7 @@ def find_features(
     transforms
         The set G: a preset's name, or a list of names and `Transform` objects.
     prior
-        p(m); log n nats per operation by default.
+        p(m); by default log n nats for each operation and log m for each feature, m the number of inputs.
     keep
         Features, or their texts, that stay in every population.
     config

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from bgnlm import parse
@@ -15,7 +16,7 @@ FEATURES = [parse(text) for text in ("x1", "sin(x1)", "x1*x2", "sigmoid(x1 + x2 
 @pytest.mark.parametrize(("complexity", "expected"), [("oc", [0, 1, 1, 3, 3]), ("oc+1", [1, 2, 2, 4, 4])])
 def test_operation_counts(complexity, expected):
     prior = ModelPrior(penalty=1.0, complexity=complexity)
-    assert prior.costs(FEATURES, 100).tolist() == expected
+    assert prior.costs(FEATURES, 100, 9).tolist() == expected
 
 
 def test_the_measure_of_the_classification_scripts():
@@ -25,21 +26,28 @@ def test_the_measure_of_the_classification_scripts():
 
 @pytest.mark.parametrize(("penalty", "nats"), [("bic", math.log(223)), ("aic", 2.0), (0.5, 0.5), (0, 0.0)])
 def test_penalties(penalty, nats):
-    assert ModelPrior(penalty=penalty).log_model_prior(FEATURES, 223) == pytest.approx(-8 * nats)
+    assert ModelPrior(penalty=penalty, complexity="oc").log_model_prior(FEATURES, 223, 9) == pytest.approx(-8 * nats)
+
+
+def test_by_default_every_feature_also_pays_for_the_choice_among_the_inputs():
+    assert ModelPrior().costs(FEATURES, 223, 9) == pytest.approx(
+        np.log(223) * np.array([0, 1, 1, 3, 3]) + math.log(9), rel=1e-14
+    )
+    assert ModelPrior(penalty=0.0).costs(FEATURES, 223, 9).tolist() == [0.0] * 5
 
 
 def test_the_size_limit():
-    prior = ModelPrior(penalty=1.0, max_model_size=2)
-    assert prior.log_model_prior(FEATURES[:2], 10) == -1.0
-    assert prior.log_model_prior(FEATURES[:3], 10) == -math.inf
-    assert ModelPrior(max_model_size=0).log_model_prior([], 10) == 0.0
+    prior = ModelPrior(penalty=1.0, complexity="oc", max_model_size=2)
+    assert prior.log_model_prior(FEATURES[:2], 10, 9) == -1.0
+    assert prior.log_model_prior(FEATURES[:3], 10, 9) == -math.inf
+    assert ModelPrior(max_model_size=0).log_model_prior([], 10, 9) == 0.0
 
 
 @pytest.mark.parametrize(("text", "leaves"), [("x1", 1), ("not_(x1)", 1), ("x1*x2", 2), ("x1*not_(x2*x3)", 3)])
 def test_logic_regression(text, leaves):
     prior = ModelPrior(penalty=1.0, complexity=logic_complexity(50))
     expected = -math.log(math.comb(50, leaves) * 2 ** (2 * leaves - 2))
-    assert prior.log_model_prior([parse(text)], 1000) == pytest.approx(expected)
+    assert prior.log_model_prior([parse(text)], 1000, 50) == pytest.approx(expected)
 
 
 def test_logic_trees_that_are_too_large_are_ruled_out():
@@ -47,13 +55,13 @@ def test_logic_trees_that_are_too_large_are_ruled_out():
         ModelPrior(penalty=1.0, complexity=logic_complexity(50, max_leaves=2)),
         ModelPrior(penalty=0.0, complexity=logic_complexity(2)),
     ):
-        assert prior.log_model_prior([parse("x1*x2*x3")], 1000) == -math.inf
-        assert prior.log_model_prior([parse("x1*x2")], 1000) > -math.inf
+        assert prior.log_model_prior([parse("x1*x2*x3")], 1000, 50) == -math.inf
+        assert prior.log_model_prior([parse("x1*x2")], 1000, 50) > -math.inf
 
 
 def test_a_measure_of_ones_own():
     prior = ModelPrior(penalty=2.0, complexity=lambda feature: 10.0 * operation_count(feature) + 1)
-    assert prior.costs(FEATURES[:2], 10).tolist() == [2.0, 22.0]
+    assert prior.costs(FEATURES[:2], 10, 9).tolist() == [2.0, 22.0]
 
 
 @pytest.mark.parametrize(
@@ -73,4 +81,4 @@ def test_bad_settings_are_refused(settings, message):
 @pytest.mark.parametrize("value", [-1.0, math.nan, "much", None])
 def test_a_measure_must_answer_with_a_number(value):
     with pytest.raises(SettingError, match="for the feature x1"):
-        ModelPrior(complexity=lambda _: value).costs(FEATURES[:1], 10)
+        ModelPrior(complexity=lambda _: value).costs(FEATURES[:1], 10, 9)

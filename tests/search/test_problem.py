@@ -143,11 +143,11 @@ def test_defaults():
     assert found.n_obs == 20
     assert found.keep == ()
     assert found.config == SearchConfig()
-    assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20))
+    assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + np.log(3))
 
 
 def test_costs_follow_the_prior_and_the_sum_of_weights():
-    assert problem(sample_weight=np.full(20, 3.0)).cost(parse("x1*x2")) == pytest.approx(np.log(60))
+    assert problem(sample_weight=np.full(20, 3.0)).cost(parse("x1*x2")) == pytest.approx(np.log(60) + np.log(3))
     charged = problem(prior=ModelPrior(penalty=1.5, complexity="oc+1"))
     assert charged.cost(parse("x1*x2")) == pytest.approx(3.0)
 

@@ -13,6 +13,7 @@ from bgnlm.search.chains import ChainResult, run_chain, run_chains
 from bgnlm.search.classes import class_key
 from bgnlm.search.config import Limits, SearchConfig
 from bgnlm.search.gmjmcmc import ChainState, Workspace
+from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
 from bgnlm.search.union import by_chain, common_classes, unite
 from bgnlm.search.visited import VisitedModels, rows_of
@@ -80,7 +81,7 @@ def test_forms_of_one_law_are_counted_once_and_priced_by_the_simplest(law):
     found = unite(problem, chains)
     assert models_of(found) == pytest.approx(expected, abs=1e-4)
     assert len(found.rows) == 16
-    assert found.costs[found.features.index(parse(ONCE))] == pytest.approx(3 * np.log(40))
+    assert found.costs[found.features.index(parse(ONCE))] == pytest.approx(3 * np.log(40) + np.log(3))
     alone = unite(problem, chains[:1])
     assert parse(THRICE) in alone.features
     assert summarize(found).probability_of(parse(ONCE)) > summarize(alone).probability_of(parse(THRICE))
@@ -116,7 +117,7 @@ def test_one_chain_is_its_own_union(law):
 
 
 def test_chains_that_know_nothing_of_each_other(law):
-    problem = define_problem(**law)
+    problem = define_problem(**law, prior=ModelPrior(complexity="oc"))
     chains = [chain_of(problem, {("P",): -1.0, (): -2.0}), chain_of(problem, {("M",): -3.0, (): -2.0})]
     found = models_of(unite(problem, chains))
     assert found == pytest.approx({frozenset(): -2.0, frozenset({"P"}): -1.0, frozenset({"M"}): -3.0})
@@ -126,7 +127,7 @@ def test_chains_that_know_nothing_of_each_other(law):
 
 def test_a_model_in_which_two_classes_became_one_is_no_model(law):
     """A chain may have taken two forms for two classes if a third, closer to both, is known elsewhere only."""
-    problem = define_problem(**law)
+    problem = define_problem(**law, prior=ModelPrior(complexity="oc"))
     chain = chain_of(problem, {("P", "M"): -1.0, ("P",): -2.0, ("M",): -3.0})
     value = chain.state.classes
     same = replace(value, representatives=(Input("P"), Input("P")), fingerprints=value.fingerprints[[0, 0]])

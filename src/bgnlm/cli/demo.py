@@ -35,7 +35,8 @@ def run_demo() -> str:
         f"inputs: {', '.join(inputs)}",
         f"functions: {', '.join(TRANSFORMS)}, products and projections",
         f"{N_CHAINS} chains of {CONFIG.n_populations} populations: {n_features:,} features, {n_scored:,} models scored",
-        f"prior: robust mixture of g-priors, log(n) nats per operation; noise floor {NOISE_FLOOR:g} of sd({RESPONSE})",
+        "prior: robust mixture of g-priors, log(n) nats per operation and log(m) per feature, m inputs",
+        f"noise floor: {NOISE_FLOOR:g} of sd({RESPONSE})",
         "",
     ]
     footer = [

@@ -62,6 +62,8 @@ MEASURES: dict[str, Complexity] = {
     "oc+1": operations_plus_one,
     "script": script_complexity,
 }
+# Operation count, and the log of the number of inputs for each feature, in nats.
+MULTIPLICITY = "multiplicity"
 
 
 def resolve_penalty(penalty: Any, n_obs: float) -> float:
@@ -82,36 +84,39 @@ class ModelPrior:
     penalty
         -log a: "bic" (log n), "aic" (2) or a number of nats per unit of complexity; 0 makes all models equal.
     complexity
-        "oc" (operation count, the paper's), "oc+1", "script", or a function of a feature.
+        "multiplicity": `penalty` for each operation and log m nats for each feature, m the number of inputs (nothing if
+        `penalty` is 0). Without the latter some of many inputs that mean nothing have high probabilities by chance.
+        "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.
     """
 
     penalty: float | str = "bic"
-    complexity: str | Complexity = "oc"
+    complexity: str | Complexity = MULTIPLICITY
     max_model_size: int | None = None
 
     def __post_init__(self) -> None:
         resolve_penalty(self.penalty, 2.0)
         if self.max_model_size is not None:
             check_count(self.max_model_size, "max_model_size")
-        if not callable(self.complexity) and self.complexity not in MEASURES:
-            names = ", ".join(map(repr, MEASURES))
+        if not callable(self.complexity) and self.complexity not in (MULTIPLICITY, *MEASURES):
+            names = ", ".join(map(repr, (MULTIPLICITY, *MEASURES)))
             raise SettingError(f"complexity must be {names} or a function of a feature; got {self.complexity!r}.")
 
-    def costs(self, features: Sequence[Feature], n_obs: float) -> FloatArray:
+    def costs(self, features: Sequence[Feature], n_obs: float, n_inputs: int) -> FloatArray:
         """Nats that each feature costs a model: -log rho(gamma_j = 1)."""
-        measure = self.complexity if callable(self.complexity) else MEASURES[self.complexity]
+        measure = self.complexity if callable(self.complexity) else MEASURES.get(self.complexity, operation_count)
         penalty = resolve_penalty(self.penalty, n_obs)
         values = np.array([_checked(measure(feature), feature) for feature in features], dtype=np.float64)
-        # inf * 0 is not a number; a feature that is ruled out stays ruled out.
-        return np.asarray(penalty * values) if penalty else np.where(np.isinf(values), np.inf, 0.0)
+        if not penalty:  # inf * 0 is not a number; a feature that is ruled out stays ruled out
+            return np.where(np.isinf(values), np.inf, 0.0)
+        return np.asarray(penalty * values + (math.log(n_inputs) if self.complexity == MULTIPLICITY else 0.0))
 
-    def log_model_prior(self, features: Sequence[Feature], n_obs: float) -> float:
+    def log_model_prior(self, features: Sequence[Feature], n_obs: float, n_inputs: int) -> float:
         """Log p(m) up to the constant that all models share."""
         if self.max_model_size is not None and len(features) > self.max_model_size:
             return -math.inf
-        return -float(self.costs(features, n_obs).sum())
+        return -float(self.costs(features, n_obs, n_inputs).sum())
 
 
 def _checked(complexity: Any, feature: Feature) -> float:

@@ -81,7 +81,7 @@ class SearchProblem:
 
     def cost(self, feature: Feature) -> float:
         """Nats of prior that a feature costs a model."""
-        return float(self.prior.costs((feature,), self.n_obs)[0])
+        return float(self.prior.costs((feature,), self.n_obs, len(self.names))[0])
 
 
 def define_problem(
