@@ -15,12 +15,12 @@ import numpy as np
 
 from benchmarks.timing import best_time
 from bgnlm.likelihood.marginal import check_likelihood
-from bgnlm.search.chains import run_chains
 from bgnlm.search.config import Limits, SearchConfig
 from bgnlm.search.explore import stored_models
 from bgnlm.search.mjmcmc import KERNELS, MjmcmcSettings, run_mjmcmc
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
+from bgnlm.search.runner import run_chains
 from bgnlm.search.target import gram_target
 
 

@@ -65,8 +65,10 @@ def test_diagnostics_say_what_the_chains_did(law):
 
 def test_progress_is_reported_after_each_population(law):
     seen = []
-    bgnlm.find_features(*law, config=CONFIG, n_chains=2, random_state=1, report=seen.append)
-    assert [(progress.chain, progress.n_explored) for progress in seen] == [(b, t) for b in (0, 1) for t in range(1, 9)]
+    bgnlm.find_features(*law, config=CONFIG, n_chains=2, random_state=1, progress=seen.append)
+    assert [(progress.latest.chain, progress.latest.n_explored) for progress in seen] == [
+        (b, t) for b in (0, 1) for t in range(1, 9)
+    ]
 
 
 def test_a_time_limit_gives_a_prefix_of_the_same_chain(law, found):

@@ -17,6 +17,10 @@ class FeatureError(BgnlmError, ValueError):
     """A feature cannot be built, parsed or evaluated."""
 
 
+class CheckpointError(BgnlmError, OSError):
+    """A checkpoint cannot be written, read or continued; nothing in it was changed."""
+
+
 class MissingExtraError(BgnlmError, ImportError):
     """A package that an optional part needs is not installed."""
 
@@ -31,3 +35,11 @@ class FeatureRangeWarning(BgnlmWarning):
 
 class ModelStatusWarning(BgnlmWarning):
     """A model's score is defined by convention only; the message says why and what to do."""
+
+
+class SearchStoppedWarning(BgnlmWarning):
+    """A search was interrupted, or some of its chains failed; what it had found is there."""
+
+
+class CheckpointWarning(BgnlmWarning):
+    """A checkpoint is continued under circumstances that may change the last digits of the result."""

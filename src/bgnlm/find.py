@@ -1,8 +1,11 @@
 """The whole search in one call: chains, their union, probabilities and diagnostics."""
 
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bgnlm._validation import check_count
@@ -13,10 +16,12 @@ from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.status import ModelStatus, advice
 from bgnlm.posterior.diagnostics import Diagnostics, diagnose
 from bgnlm.posterior.summarize import Posterior, summarize
-from bgnlm.search.chains import ChainResult, Progress, run_chains
+from bgnlm.progress import ProgressBar
+from bgnlm.search.chains import ChainResult
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
+from bgnlm.search.runner import RunProgress, run_chains
 from bgnlm.search.union import by_chain, common_classes, unite
 
 
@@ -57,8 +62,10 @@ def find_features(
     keep: Iterable[str | Feature] = (),
     config: SearchConfig | None = None,
     n_chains: int = 4,
+    n_jobs: int | None = None,
+    checkpoint: str | Path | None = None,
     random_state: int | None = None,
-    report: Callable[[Progress], None] | None = None,
+    progress: bool | Callable[[RunProgress], None] | None = None,
 ) -> SearchResult:
     """Search for the features that explain the response, by GMJMCMC (section 3.2 of the paper).
 
@@ -78,10 +85,16 @@ def find_features(
         Settings of the search.
     n_chains
         B.
+    n_jobs
+        How many chains run at a time, -1 for as many as there are cores; None for 1, or what
+        ``joblib.parallel_config`` says, which also chooses threads, processes or a Dask cluster.
+    checkpoint
+        A folder to which every population is written. If the search is stopped, by whatever means, the same call goes
+        on from there and ends with the same result.
     random_state
         A seed; the result depends on it and the settings alone.
-    report
-        Called after each population of each chain.
+    progress
+        Whether to draw a bar; None for a bar where there is a terminal. A function is called after each population.
     """
     problem = define_problem(
         y,
@@ -99,10 +112,31 @@ def find_features(
         config=config,
     )
     _warn(problem)
-    chains = run_chains(problem, check_count(n_chains, "n_chains", low=1), random_state, report)
+    with _reporting(progress) as report:
+        chains = run_chains(
+            problem,
+            check_count(n_chains, "n_chains", low=1),
+            random_state,
+            n_jobs=n_jobs,
+            checkpoint=checkpoint,
+            report=report,
+        )
+    chains = [chain for chain in chains if chain.history]
     common = common_classes(problem, chains)
     posterior = summarize(unite(problem, chains, common))
     return SearchResult(problem, chains, posterior, diagnose(chains, by_chain(chains, common), posterior))
+
+
+@contextmanager
+def _reporting(progress: bool | Callable[[RunProgress], None] | None) -> Iterator[Callable[[RunProgress], None] | None]:
+    """Provide what is to be called after each population."""
+    if callable(progress):
+        yield progress
+    elif progress or (progress is None and sys.stderr is not None and sys.stderr.isatty()):
+        with closing(ProgressBar()) as bar:
+            yield bar
+    else:
+        yield None
 
 
 def _warn(problem: SearchProblem) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import bgnlm
 from bgnlm.features import Input
 from bgnlm.posterior.summarize import chain_weights, summarize, weighted_inclusion
-from bgnlm.search.chains import run_chains
 from bgnlm.search.config import Limits, SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
+from bgnlm.search.runner import run_chains
 from bgnlm.search.union import FoundModels, by_chain, common_classes, unite
 from bgnlm.search.visited import rows_of
 from tests import naive

@@ -85,14 +85,14 @@ def test_the_simplest_member_represents_whatever_comes_first(classes, order):
     assert classes.representatives == [parse(ONCE)]
     assert classes.costs == [3.0]
     cheapest = np.minimum.accumulate([operation_count(parse(text)) for text in order])
-    assert [one.saving for one in found] == [0.0, *-np.diff(cheapest)]
+    assert [one.cost for one in found] == cheapest.tolist()
     assert classes.costs_of([0, 0]).tolist() == [3.0, 3.0]
 
 
 def test_equally_simple_members_are_ordered_canonically(columns):
     for order in (("x", "affine"), ("affine", "x")):
         classes = table_of(columns)
-        assert [classes.identify(Input(name)).saving for name in order] == [0.0, 0.0]
+        assert {classes.identify(Input(name)).feature_class for name in order} == {0}
         assert classes.representatives == [Input("affine")]
 
 
@@ -251,3 +251,16 @@ def test_the_order_of_arrival_changes_neither_the_classes_nor_who_represents_the
         shuffled.identify(parse(text))
     assert partition(shuffled) == partition(expected)
     assert set(shuffled.representatives) == set(expected.representatives)
+
+
+def test_changes_make_one_table_from_another(classes):
+    table = classes.table()
+    for texts in (("x", THRICE), ("y",), (), (TWICE, "sin(x)"), (ONCE,)):
+        for text in texts:
+            classes.identify(parse(text))
+        table = table.changed(classes.changes())
+        assert table.representatives == tuple(classes.representatives)
+        assert table.costs.tolist() == classes.costs
+        assert (table.fingerprints == classes.table().fingerprints).all()
+    assert len(table) == 4
+    assert not len(classes.changes().numbers)

@@ -10,12 +10,14 @@ import bgnlm
 from bgnlm.errors import DataError, SettingError
 from bgnlm.features import Evaluator, Input, depth, local_width, operation_count, parse
 from bgnlm.posterior.summarize import summarize
-from bgnlm.search.chains import ChainResult, run_chain, run_chains
+from bgnlm.search.chains import ChainResult, run_chain
+from bgnlm.search.classes import ClassChanges
 from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
 from bgnlm.search.gmjmcmc import Workspace, advance, marginal_order, start_chain
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
+from bgnlm.search.runner import OUT_OF_TIME, run_chains
 from bgnlm.search.union import unite
 from bgnlm.search.visited import VisitedModels
 
@@ -60,10 +62,13 @@ def assert_same_state(here, there):
 def assert_same_discovery(here, there):
     for name in ("keys", "log_marginal", "starts", "members"):
         assert (getattr(here.models, name) == getattr(there.models, name)).all(), name
-    for name in ("costs", "classes", "tally"):
+    for name in ("classes", "tally", "model"):
         assert (getattr(here, name) == getattr(there, name)).all(), name
-    for name in ("log_discarded", "savings", "best_log_joint", "n_scored"):
+    for name in ("log_discarded", "best_log_joint", "n_scored", "random_state", "features"):
         assert getattr(here, name) == getattr(there, name), name
+    for name in ("numbers", "fingerprints", "costs"):
+        assert (getattr(here.changes, name) == getattr(there.changes, name)).all(), name
+    assert here.changes.representatives == there.changes.representatives
 
 
 @pytest.mark.parametrize("config", [SMALL, FAST, replace(SMALL, informed=0)], ids=["all", "mjmcmc", "paper"])
@@ -144,7 +149,7 @@ def test_a_population_is_explored_from_what_is_left_of_the_model_before(data):
     for _ in range(8):
         before = state.features
         state, [found] = advance(problem, state, 1, work)
-        log_joint = found.models.log_marginal - found.models.sum_over_members(found.costs)
+        log_joint = found.models.log_marginal - found.models.sum_over_members(state.classes.costs)
         best = {before[found.classes.tolist().index(c)] for c in found.models.members_of(int(np.argmax(log_joint)))}
         model = {feature for feature, is_in in zip(state.features, state.model, strict=True) if is_in}
         assert model == best & set(state.features)
@@ -156,9 +161,20 @@ def test_what_was_dropped_weighs_more_once_a_class_is_cheaper(data):
     problem = define_problem(*data, config=SMALL)
     _, state = start(problem)
     _, [found] = advance(problem, state, 1)
-    chain = ChainResult(VisitedModels(100), state, found.costs)
-    chain.absorb(found._replace(log_discarded=-3.0, savings=[(int(found.classes[0]), 1.5), (99, 4.0)]))
+    number = int(found.classes[0])
+    changes = ClassChanges(
+        np.array([number]),
+        (state.classes.representatives[number],),
+        state.classes.fingerprints[[number]],
+        state.classes.costs[[number]] - 1.5,
+    )
+    chain = ChainResult(0, state, VisitedModels(100))
+    chain.absorb(found._replace(log_discarded=-3.0, changes=changes), problem.config)
     assert chain.visited.log_discarded() == pytest.approx(-1.5)
+    dearer = ChainResult(0, state, VisitedModels(100))
+    dearer.absorb(found._replace(log_discarded=-3.0), problem.config)
+    assert dearer.visited.log_discarded() == pytest.approx(-3.0)
+    assert dearer.log_mass < chain.log_mass
 
 
 def test_features_to_keep_are_in_every_population(data):
@@ -414,17 +430,21 @@ def test_a_chain_that_finds_nothing_more_loses_patience(data):
 
 def test_time_is_limited(data):
     config = replace(SMALL, n_populations=10_000, max_seconds=0.05)
-    chain = run_chain(define_problem(*data, config=config), seed())
+    [chain] = run_chains(define_problem(*data, config=config), 1, 1)
     assert 1 <= len(chain.history) < 1000
-    assert chain.history[-1].seconds > 0.05
-    assert all(progress.seconds <= 0.05 for progress in chain.history[:-1])
+    assert chain.ending == OUT_OF_TIME
 
 
 def test_progress_is_reported(data):
     reports = []
     problem = define_problem(*data, config=replace(SMALL, window=1e3))
-    chains = run_chains(problem, 2, 1, reports.append)
-    assert [(r.chain, r.n_explored) for r in reports] == [(c, t) for c in (0, 1) for t in range(1, 6)]
+    chains = run_chains(problem, 2, 1, report=reports.append)
+    latest = [r.latest for r in reports]
+    assert [(r.chain, r.n_explored) for r in latest] == [(c, t) for c in (0, 1) for t in range(1, 6)]
+    assert [r.done for r in reports] == pytest.approx(np.arange(1, 11) / 10)
+    assert reports[-1].n_models == sum(chain.visited.n_scored for chain in chains)
+    assert reports[-1].best_log_joint == max(chain.state.best_log_joint for chain in chains)
+    assert reports[-1].seconds_left == 0.0
     for chain in chains:
         masses = [progress.log_mass for progress in chain.history]
         assert (np.diff(masses) >= 0).all()

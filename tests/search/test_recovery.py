@@ -6,10 +6,10 @@ import pytest
 import bgnlm
 from bgnlm.features import Input, parse
 from bgnlm.posterior.summarize import summarize
-from bgnlm.search.chains import run_chains
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
+from bgnlm.search.runner import run_chains
 from bgnlm.search.union import unite
 
 

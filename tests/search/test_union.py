@@ -9,12 +9,13 @@ import pytest
 import bgnlm
 from bgnlm.features import Evaluator, Input, parse
 from bgnlm.posterior.summarize import summarize
-from bgnlm.search.chains import ChainResult, run_chain, run_chains
+from bgnlm.search.chains import ChainResult, run_chain
 from bgnlm.search.classes import class_key
 from bgnlm.search.config import Limits, SearchConfig
 from bgnlm.search.gmjmcmc import ChainState, Workspace
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
+from bgnlm.search.runner import run_chains
 from bgnlm.search.union import by_chain, common_classes, unite
 from bgnlm.search.visited import VisitedModels, rows_of
 from tests import naive
@@ -51,7 +52,7 @@ def chain_of(problem, models, discarded=()):
     for features, log_mass in discarded:
         visited.discard(log_mass, np.array([number[text] for text in features]))
     state = ChainState({}, (), np.zeros(0, bool), classes.table(), 1, -np.inf)
-    return ChainResult(visited, state, costs)
+    return ChainResult(0, state, visited)
 
 
 def models_of(found):

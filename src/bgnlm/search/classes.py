@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import FloatArray, IntArray
 from bgnlm.errors import FeatureError
 from bgnlm.features import (
     Evaluator,
@@ -36,21 +36,45 @@ _NOISE = 1e-6  # a column whose rounding errors reach this share of its variatio
 
 
 class Identified(NamedTuple):
-    """A feature with its cut points learnt, its class and what that costs, its column, and how much was saved."""
+    """A feature with its cut points learnt, its class and what that costs, and its column."""
 
     feature: Feature
     feature_class: int
     cost: float
     unit: UnitColumn
-    saving: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChanges:
+    """Classes by number that were found, or for which a simpler form was."""
+
+    numbers: IntArray
+    representatives: tuple[Feature, ...]
+    fingerprints: FloatArray
+    costs: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """The classes known to a chain, as a value."""
+    """The classes known to a chain, as a value, and what each costs a model."""
 
     representatives: tuple[Feature, ...]
     fingerprints: FloatArray
+    costs: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.representatives)
+
+    def changed(self, changes: ClassChanges) -> "ClassTable":
+        """Return the table as it is after changes."""
+        size = max(len(self), int(changes.numbers.max(initial=-1)) + 1)
+        representatives = [*self.representatives, *changes.representatives[: size - len(self)]]
+        fingerprints, costs = np.empty((size, _N_DIRECTIONS)), np.empty(size)
+        fingerprints[: len(self)], costs[: len(self)] = self.fingerprints, self.costs
+        fingerprints[changes.numbers], costs[changes.numbers] = changes.fingerprints, changes.costs
+        for number, feature in zip(changes.numbers.tolist(), changes.representatives, strict=True):
+            representatives[number] = feature
+        return ClassTable(tuple(representatives), fingerprints, costs)
 
 
 class FeatureClasses:
@@ -74,16 +98,29 @@ class FeatureClasses:
         self.costs: list[float] = []
         self._fingerprints = np.empty((64, _N_DIRECTIONS))
         self._class_of: dict[Feature, int] = {}
+        self._changed: set[int] = set()
         if known is not None:
             for feature, fingerprint in zip(known.representatives, known.fingerprints, strict=True):
                 self._found(feature, fingerprint)
+            self._changed.clear()
 
     def __len__(self) -> int:
         return len(self.representatives)
 
     def table(self) -> ClassTable:
         """Return what is known as a value."""
-        return ClassTable(tuple(self.representatives), self._fingerprints[: len(self)].copy())
+        return ClassTable(tuple(self.representatives), self._fingerprints[: len(self)].copy(), np.array(self.costs))
+
+    def changes(self) -> ClassChanges:
+        """Return what changed since this was last asked."""
+        numbers = sorted(self._changed)
+        self._changed.clear()
+        return ClassChanges(
+            np.array(numbers, dtype=np.int64),
+            tuple(self.representatives[number] for number in numbers),
+            self._fingerprints[numbers],
+            self.costs_of(numbers),
+        )
 
     def costs_of(self, classes: Iterable[int]) -> FloatArray:
         """Nats of prior that each class costs a model."""
@@ -108,21 +145,21 @@ class FeatureClasses:
             return None
         known = self._class_of.get(learnt)
         if known is not None:
-            return Identified(learnt, known, self.costs[known], unit, 0.0)
+            return Identified(learnt, known, self.costs[known], unit)
         fingerprint = np.abs(self._directions @ unit.values)
         for candidate in self._shortlist(fingerprint):
             if self._is_same(unit, candidate):
                 self._class_of[learnt] = candidate
-                saving = self._simplify(candidate, learnt, cost)
-                return Identified(learnt, candidate, self.costs[candidate], unit, saving)
+                self._simplify(candidate, learnt, cost)
+                return Identified(learnt, candidate, self.costs[candidate], unit)
         simpler = self._reduced(learnt, unit)
         if simpler is not None:
             found = self.identify(simpler)
             if found is not None:
                 number = self._class_of[learnt] = found.feature_class
-                saving = found.saving + self._simplify(number, learnt, cost)  # fewer operations may cost more
-                return found._replace(cost=self.costs[number], saving=saving)
-        return Identified(learnt, self._found(learnt, fingerprint), cost, unit, 0.0)
+                self._simplify(number, learnt, cost)  # fewer operations may cost more
+                return found._replace(cost=self.costs[number])
+        return Identified(learnt, self._found(learnt, fingerprint), cost, unit)
 
     def absorb(self, feature: Feature, fingerprint: FloatArray) -> int:
         """Class of a feature that another chain found on the same data, with its fingerprint there."""
@@ -156,14 +193,12 @@ class FeatureClasses:
         other = self._builder.unit(self._evaluator.column(self.representatives[candidate]))
         return _are_same(unit, other)
 
-    def _simplify(self, candidate: int, feature: Feature, cost: float) -> float:
-        """Let a simpler form represent its class; the answer is what that saves."""
+    def _simplify(self, candidate: int, feature: Feature, cost: float) -> None:
+        """Let a simpler form represent its class."""
         have = (self.costs[candidate], sort_key(self.representatives[candidate]))
-        if (cost, sort_key(feature)) >= have:
-            return 0.0
-        saving = self.costs[candidate] - cost
-        self.representatives[candidate], self.costs[candidate] = feature, cost
-        return saving
+        if (cost, sort_key(feature)) < have:
+            self.representatives[candidate], self.costs[candidate] = feature, cost
+            self._changed.add(candidate)
 
     def _found(self, feature: Feature, fingerprint: FloatArray) -> int:
         number = len(self)
@@ -173,6 +208,7 @@ class FeatureClasses:
         self.representatives.append(feature)
         self.costs.append(self._cost(feature))
         self._class_of[feature] = number
+        self._changed.add(number)
         return number
 
 

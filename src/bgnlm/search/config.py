@@ -102,7 +102,8 @@ class SearchConfig:
     patience
         Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
     max_seconds
-        Stop a chain after the population during which this time is over; None for no limit.
+        Stop after so much time, of which each chain has an equal share, as far as they run side by side; every chain
+        explores at least one population. None for no limit.
     mjmcmc
         Settings of Algorithm 1.
     """

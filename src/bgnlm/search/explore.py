@@ -90,7 +90,7 @@ def explore(
         warnings.simplefilter("ignore", ModelStatusWarning)
         match choose_engine(config.engine, isinstance(models, GaussianPopulation), n_columns):
             case "exhaustive":
-                return _explore_all(models, costs, max_size, config.window, best_so_far)
+                return _explore_all(models, costs, max_size, config, best_so_far)
             case "surrogate":
                 assert isinstance(models, GlmPopulation)
                 return _explore_by_surrogate(rng, models, costs, max_size, start, config.n_draws)
@@ -98,12 +98,16 @@ def explore(
                 return _explore_by_mjmcmc(rng, models, costs, max_size, config, start, n_steps)
 
 
-def _explore_all(models: Models, costs: FloatArray, max_size: int, window: float, best_so_far: float) -> Explored:
-    scored = score_models(models, costs, max_size, TOLERANCE, window + 10.0)
+def _explore_all(
+    models: Models, costs: FloatArray, max_size: int, config: SearchConfig, best_so_far: float
+) -> Explored:
+    scored = score_models(models, costs, max_size, TOLERANCE, config.window + 10.0)
     log_joint = scored.log_marginal + scored.log_prior
     best = int(np.argmax(log_joint))
     probabilities, total = _inclusion(log_joint, scored)
-    kept = log_joint >= max(float(log_joint[best]), best_so_far) - window
+    kept = log_joint >= max(float(log_joint[best]), best_so_far) - config.window
+    if kept.sum() > config.max_models:
+        kept[np.argsort(-log_joint, kind="stable")[config.max_models :]] = False
     best_model = _unpacked(scored, np.array([best]))[0]
     return Explored(
         included=_unpacked(scored, np.flatnonzero(kept)),

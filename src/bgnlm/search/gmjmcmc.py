@@ -1,7 +1,8 @@
 """Algorithm 2 of the paper: genetically modified MJMCMC, one population after the other.
 
-A chain is a value, `ChainState`, and its progress a function, `advance`: state in, state and discoveries out. Whoever
-calls it keeps what was found, stops when it is time, and can go on from any state in any process.
+A chain is a value, `ChainState`, and its progress a function, `advance`: state in, discoveries out. A discovery has all
+that the next state differs by, so that discoveries, one after the other, are the chain. Whoever calls `advance` keeps
+them, stops when it is time, and can go on from any state in any process.
 """
 
 import time
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bgnlm._typing import BoolArray, FloatArray, IntArray
+from bgnlm._typing import BoolArray, IntArray
 from bgnlm.errors import DataError
 from bgnlm.features import Evaluator, Feature
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
-from bgnlm.search.classes import ClassTable, FeatureClasses, Identified, class_key
+from bgnlm.search.classes import ClassChanges, ClassTable, FeatureClasses, Identified, class_key
 from bgnlm.search.explore import Explored, Models, explore
 from bgnlm.search.generation import make_generator
 from bgnlm.search.informed import CandidateRanking
@@ -54,19 +55,54 @@ class ChainState:
     n_explored: int
     best_log_joint: float
 
+    def is_same_as(self, other: "ChainState") -> bool:
+        """Whether two states are the same point of the same chain; its random numbers tell chains apart."""
+        return self.n_explored == other.n_explored and self.random_state == other.random_state
+
+    def after(self, found: "Discovery") -> "ChainState":
+        """Return the state after a population was explored and the next one made."""
+        return ChainState(
+            random_state=found.random_state,
+            features=found.features,
+            model=found.model,
+            classes=self.classes.changed(found.changes),
+            n_explored=self.n_explored + 1,
+            best_log_joint=max(self.best_log_joint, found.best_log_joint),
+        )
+
 
 class Discovery(NamedTuple):
-    """What one population brought to light."""
+    """What one population brought to light, and where the chain went from there.
+
+    Attributes
+    ----------
+    models
+        Models to be stored.
+    classes
+        Of the features of the population.
+    log_discarded
+        Log of the summed p(y | m) p(m) of models that were scored and are not stored.
+    best_log_joint, n_scored, tally
+        As in `Explored`.
+    seconds
+        How long it took.
+    random_state, features, model
+        Of the next state.
+    changes
+        Classes that were found, or became cheaper.
+    """
 
     models: ModelRows
-    costs: FloatArray  # of all classes known
+    classes: IntArray
     log_discarded: float
-    classes: IntArray  # of the population
-    savings: list[tuple[int, float]]  # classes for which a cheaper form was found, and by how much
     best_log_joint: float
     n_scored: int
     tally: IntArray
     seconds: float
+    random_state: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    model: BoolArray
+    changes: ClassChanges
 
 
 class Workspace:
@@ -85,7 +121,7 @@ class Workspace:
 
     def resume(self, state: ChainState) -> None:
         """Continue from a state, which costs nothing if it is the one that was left."""
-        if state is self.state:
+        if self.state is not None and state.is_same_as(self.state):
             return
         self.classes = FeatureClasses(
             self.evaluator, self.problem.builder, self.problem.cost, self.problem.likelihood.weights, state.classes
@@ -144,8 +180,14 @@ def start_chain(problem: SearchProblem, seed: np.random.SeedSequence, workspace:
         n_explored=0,
         best_log_joint=-np.inf,
     )
+    workspace.classes.changes()  # they are in the table
     workspace.rng, workspace.population, workspace.state = rng, population, state
     return state
+
+
+def with_seed(state: ChainState, seed: np.random.SeedSequence) -> ChainState:
+    """Return the beginning of another chain: the initial population is the same for all of them."""
+    return replace(state, random_state=np.random.PCG64(seed).state)
 
 
 def marginal_order(problem: SearchProblem, workspace: Workspace) -> list[Feature]:
@@ -171,55 +213,63 @@ def _log_joint_alone(problem: SearchProblem, workspace: Workspace, identified: I
 def advance(
     problem: SearchProblem, state: ChainState, n_populations: int, workspace: Workspace | None = None
 ) -> tuple[ChainState, list[Discovery]]:
-    """Algorithm 2: explore the population, make the next one, so many times.
+    """Algorithm 2: explore the population, make the next one, so many times."""
+    work = Workspace(problem) if workspace is None else workspace
+    found = []
+    for _ in range(n_populations):
+        state, discovery = step(work, state)
+        found.append(discovery)
+    return state, found
+
+
+def step(work: Workspace, state: ChainState) -> tuple[ChainState, Discovery]:
+    """Explore S_t and make S_(t+1).
 
     After the last population of the chain no other is made: exploring it again goes on where it was left.
     """
-    work = Workspace(problem) if workspace is None else workspace
+    began = time.perf_counter()
     work.resume(state)
-    found = []
-    for _ in range(n_populations):
-        began = time.perf_counter()
-        population = work.population
-        assert population is not None
-        costs = work.classes.costs_of(population.classes)
-        is_last = state.n_explored >= problem.config.n_populations - 1
-        models = work.models(population)
-        explored = explore(  # MJMCMC, or what does its work, within S_t
-            work.rng,
-            models,
-            costs,
-            problem.config,
-            state.model,
-            _n_steps(problem, state.n_explored, is_last),
-            state.best_log_joint,
-        )
-        model = explored.model
-        savings: list[tuple[int, float]] = []
-        following = population
-        if not is_last:
-            following, origins, savings = next_population(work, population, models, explored)  # S_(t+1)
-            model = np.append(explored.model, False)[origins]
-        state = replace(
-            state,
-            random_state=work.rng.bit_generator.state,
-            features=following.features,
-            model=model,
-            classes=work.classes.table(),
-            n_explored=state.n_explored + 1,
-            best_log_joint=max(state.best_log_joint, explored.best_log_joint),
-        )
-        found.append(_discovery(work, population, explored, savings, time.perf_counter() - began))
-        work.population, work.state = following, state
-    return state, found
+    problem, population = work.problem, work.population
+    assert population is not None
+    models = work.models(population)
+    is_last = state.n_explored >= problem.config.n_populations - 1
+    explored = explore(  # MJMCMC, or what does its work, within S_t
+        work.rng,
+        models,
+        work.classes.costs_of(population.classes),
+        problem.config,
+        state.model,
+        _n_steps(problem, state.n_explored, is_last),
+        state.best_log_joint,
+    )
+    following, model = population, explored.model
+    if not is_last:
+        following, origins = next_population(work, population, models, explored)  # S_(t+1)
+        model = np.append(explored.model, False)[origins]
+    keys = np.array([class_key(int(number)) for number in population.classes], dtype=np.uint64)
+    discovery = Discovery(
+        models=rows_of(explored.included, population.classes, keys, explored.log_marginal),
+        classes=population.classes,
+        log_discarded=explored.log_discarded,
+        best_log_joint=explored.best_log_joint,
+        n_scored=explored.n_scored,
+        tally=explored.tally,
+        seconds=time.perf_counter() - began,
+        random_state=work.rng.bit_generator.state,
+        features=following.features,
+        model=model,
+        changes=work.classes.changes(),
+    )
+    work.population, work.state = following, state.after(discovery)
+    return work.state, discovery
 
 
 def next_population(
     work: Workspace, population: Population, models: Models, explored: Explored
-) -> tuple[Population, list[int], list[tuple[int, float]]]:
+) -> tuple[Population, list[int]]:
     """Transition between populations: filtration, then replacements for what went.
 
-    Also returned: where each feature was before (-1 for nowhere), and classes that became cheaper.
+    Also returned: where each feature was before (-1 for nowhere).
     """
     problem, rng = work.problem, work.rng
     size = problem.population_size
@@ -230,7 +280,6 @@ def next_population(
     draft = Draft(problem.builder, size, len(problem.keep))
     draft.keep(population, work.classes.costs_of(population.classes), kept)
     parents = work.generator.parents(work.representatives(population), explored.probabilities)
-    savings: list[tuple[int, float]] = []
     left = set(population.classes[~kept].tolist())  # what has just gone does not come straight back
 
     def offer(feature: Feature) -> None:
@@ -238,11 +287,7 @@ def next_population(
         if known is not None and (known in draft or known in left):
             return
         identified = work.classes.identify(feature)
-        if identified is None:
-            return
-        if identified.saving:
-            savings.append((identified.feature_class, identified.saving))
-        if identified.feature_class not in left:
+        if identified is not None and identified.feature_class not in left:
             draft.accept(identified)
 
     if work.ranking is not None:
@@ -264,7 +309,7 @@ def next_population(
         left.clear()
         for j in np.flatnonzero(~kept):
             offer(population.features[j])
-    return draft.finish(), draft.origins, savings
+    return draft.finish(), draft.origins
 
 
 def _n_steps(problem: SearchProblem, n_explored: int, is_last: bool) -> int:
@@ -272,20 +317,3 @@ def _n_steps(problem: SearchProblem, n_explored: int, is_last: bool) -> int:
     if is_last:
         return config.n_final_steps
     return config.n_initial_steps if n_explored == 0 else config.n_explore_steps
-
-
-def _discovery(
-    work: Workspace, population: Population, explored: Explored, savings: list[tuple[int, float]], seconds: float
-) -> Discovery:
-    keys = np.array([class_key(int(number)) for number in population.classes], dtype=np.uint64)
-    return Discovery(
-        models=rows_of(explored.included, population.classes, keys, explored.log_marginal),
-        costs=np.array(work.classes.costs),
-        log_discarded=explored.log_discarded,
-        classes=population.classes,
-        savings=savings,
-        best_log_joint=explored.best_log_joint,
-        n_scored=explored.n_scored,
-        tally=explored.tally,
-        seconds=seconds,
-    )

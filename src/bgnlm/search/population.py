@@ -65,7 +65,7 @@ class Draft:
         for j in places.tolist():
             unit = population.unit(j)
             number, cost = int(population.classes[j]), float(costs[j])
-            self._append(Identified(population.features[j], number, cost, unit, 0.0), j)
+            self._append(Identified(population.features[j], number, cost, unit), j)
         self._products[:n, :n] = matrix[np.ix_(places, places)]
         self._response_products[:n] = matrix[-1, places]
         self._factorise()
