@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgnlm.errors import DataError, FeatureError, SettingError
-from bgnlm.features import Input, parse
+from bgnlm.features import Input, Transform, get_transform, modify, parse
 from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior
@@ -163,3 +163,11 @@ def test_names_of_a_data_frame_are_kept():
     found = define_problem(np.arange(9.0), frame, keep=["`a b`*c", Input("c")])
     assert found.names == ("a b", "c")
     assert found.keep == (Input("a b") * Input("c"), Input("c"))
+
+
+def test_one_name_is_one_function():
+    """A feature to keep with a function of its own must not share its name with one of G."""
+    mine = modify(Transform("sin", np.cbrt), Input("x1"))
+    with pytest.raises(FeatureError, match="whose sin is another function than the sin of transforms"):
+        problem(keep=[mine], transforms=["sin", "tanh"])
+    assert problem(keep=[mine], transforms=["tanh"]).all_transforms == (get_transform("tanh"), mine.transform)

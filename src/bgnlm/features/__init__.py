@@ -15,6 +15,7 @@ from bgnlm.features.measures import (
     leaf_count,
     local_width,
     operation_count,
+    transforms_of,
 )
 from bgnlm.features.new_data import TrainingRange, evaluate_on_new_data
 from bgnlm.features.nodes import (
@@ -69,5 +70,6 @@ __all__ = [
     "sort_key",
     "to_latex",
     "to_sympy",
+    "transforms_of",
     "weighted_quantile",
 ]

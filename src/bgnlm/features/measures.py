@@ -24,6 +24,7 @@ from bgnlm.features.nodes import (
     check_features,
     sort_key,
 )
+from bgnlm.features.transform import Transform
 
 # 2^q with more features than this would not fit into memory in any useful sense.
 _MAX_BITS = 10_000_000
@@ -69,6 +70,21 @@ def inputs_of(feature: Feature) -> frozenset[str]:
             return inputs_of(operand)
         case Multiplication(factors=parts) | Projection(operands=parts):
             return frozenset().union(*map(inputs_of, parts))
+        case _:
+            raise not_a_feature(feature)
+
+
+def transforms_of(feature: Feature) -> tuple[Transform, ...]:
+    """Transforms that a feature uses, as often as it does."""
+    match feature:
+        case Input():
+            return ()
+        case Modification(transform=transform, operand=operand):
+            return (transform, *transforms_of(operand))
+        case Multiplication(factors=parts):
+            return tuple(transform for part in parts for transform in transforms_of(part))
+        case Projection(transform=transform, operands=parts):
+            return (transform, *(inner for part in parts for inner in transforms_of(part)))
         case _:
             raise not_a_feature(feature)
 

@@ -1,14 +1,13 @@
 """A search in plain values: what two runs must have in common to be parts of one."""
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from bgnlm.features import Input, Transform, modify, multiply, render
+from bgnlm.features import Feature, Input, Transform, modify, multiply, project, render
 from bgnlm.search.problem import SearchProblem
 
 _PROBES = np.linspace(-3.0, 3.0, 13)
@@ -17,11 +16,10 @@ _PROBES = np.linspace(-3.0, 3.0, 13)
 def describe(problem: SearchProblem) -> dict[str, Any]:
     """Return everything that decides what chains find, but for the seed, as values that JSON has.
 
-    Arrays and functions are represented by digests, functions by those of values they take.
+    Arrays are represented by digests, functions by those of values they take.
     """
     likelihood, prior, config = problem.likelihood, problem.prior, asdict(problem.config)
     del config["max_seconds"]  # decides how far chains get, not what they find
-    transforms = problem.transforms
     return {
         "y": _digest(likelihood.y),
         "X": _digest(problem.X),
@@ -32,9 +30,10 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
         "link": likelihood.family.link,
         "coefficient_prior": repr(likelihood.prior),
         "noise_floor": likelihood.noise_floor,
-        "transforms": {transform.name: _digest_of_function(transform) for transform in transforms},
-        "penalty": prior.penalty,
-        "complexity": _digest_of_measure(prior.complexity, problem) if callable(prior.complexity) else prior.complexity,
+        "transforms": [transform.name for transform in problem.transforms],
+        "functions": {transform.name: _digest_of_function(transform, problem) for transform in problem.all_transforms},
+        "penalty": _plain(prior.penalty),
+        "complexity": _digest_of_measure(problem) if callable(prior.complexity) else prior.complexity,
         "keep": [render(feature) for feature in problem.keep],
         **dict(_flat(config)),
     }
@@ -42,19 +41,19 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
 
 def differences(there: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
     """Say what differs between two descriptions."""
-    for name in sorted(there.keys() | here.keys()):
+    changed = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))
+    if "X" in changed or "transforms" in changed:  # other functions, or other values of theirs, follow from that
+        changed = [name for name in changed if name != "functions"]
+    for name in changed:
         before: Any = there.get(name)
         now: Any = here.get(name)
-        if before == now:
-            continue
         if name in ("y", "X", "sample_weight", "offset"):
             yield f"{name} has other values"
-        elif name == "transforms" and list(before) == list(now):
-            changed = [transform for transform in now if before[transform] != now[transform]]
-            yield f"transforms {', '.join(changed)} are other functions"
+        elif name == "functions" and isinstance(before, dict) and isinstance(now, dict):
+            others = sorted(text for text in before.keys() | now.keys() if before.get(text) != now.get(text))
+            yield f"transforms {', '.join(others)} are other functions"
         else:
-            shown = [list(value) if name == "transforms" else value for value in (before, now)]
-            yield f"{name} was {shown[0]!r} and is {shown[1]!r}"
+            yield f"{name} was {before!r} and is {now!r}"
 
 
 def _digest(values: Any) -> str:
@@ -62,19 +61,32 @@ def _digest(values: Any) -> str:
     return blake2b(repr(array.shape).encode() + array.tobytes(), digest_size=16).hexdigest()
 
 
-def _digest_of_function(transform: Transform) -> str:
-    with np.errstate(all="ignore"):
-        arguments = () if transform.quantile is None else (0.5,)
-        return _digest(np.asarray(transform.function(_PROBES.copy(), *arguments), dtype=np.float64))
+def _digest_of_function(transform: Transform, problem: SearchProblem) -> str:
+    """Digest of what a function makes of the columns, and of a few numbers; it may fail at some, as in the search."""
+    state = blake2b(repr(transform.quantile).encode(), digest_size=16)
+    arguments = () if transform.quantile is None else (0.5,)
+    for column in (_PROBES, *problem.X.T):
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(transform.function(column.copy(), *arguments))
+            state.update(_digest(values.astype(np.float64) if values.dtype.kind in "biuf" else 0.0).encode())
+        except Exception as error:  # whatever a user's function raises
+            state.update(type(error).__name__.encode())
+    return state.hexdigest()
 
 
-def _digest_of_measure(measure: Callable[..., Any], problem: SearchProblem) -> str:
-    """Digest of what a measure of complexity says of the inputs, their products and transforms."""
-    inputs = [Input(name) for name in problem.names]
+def _digest_of_measure(problem: SearchProblem) -> str:
+    """Digest of what features of many kinds cost; costs of features that were met are compared one by one, too."""
+    inputs: list[Feature] = [Input(name) for name in problem.names]
     features = [*inputs, *(multiply(inputs[0], other) for other in inputs)]
-    features += [modify(transform, inputs[0]) for transform in problem.transforms if transform.quantile is None]
-    values = [float(measure(feature)) for feature in features]
-    return _digest(np.array([value if math.isfinite(value) else -1.0 for value in values]))
+    features += [multiply(*inputs[:1] * k) for k in range(3, 9)]
+    features += [multiply(*inputs[:k]) for k in range(3, min(len(inputs), 8) + 1)]
+    for transform in problem.transforms:
+        if transform.quantile is None:
+            once = modify(transform, inputs[0])
+            features += [once, modify(transform, once), modify(transform, features[len(inputs)])]
+            features += [project(transform, inputs[:k], [1.0] * k) for k in (2, 3) if k <= len(inputs)]
+    return _digest(np.array([problem.cost(feature) for feature in features]))
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -82,4 +94,11 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield prefix + name, list(value) if isinstance(value, tuple) else value
+            yield prefix + name, _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value that JSON has for a number, a text, or a sequence of numbers."""
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | bool | int | float) else float(value)

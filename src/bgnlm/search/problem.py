@@ -10,7 +10,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm._validation import check_design, check_number, column_names
 from bgnlm.errors import FeatureError, SettingError
-from bgnlm.features import Feature, Input, Transform, inputs_of, parse, resolve_transforms
+from bgnlm.features import Feature, Input, Transform, inputs_of, parse, resolve_transforms, transforms_of
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.gram import GramBuilder
 from bgnlm.likelihood.marginal import Likelihood, check_likelihood
@@ -56,6 +56,12 @@ class SearchProblem:
     def inputs(self) -> tuple[Input, ...]:
         """F_0."""
         return tuple(map(Input, self.names))
+
+    @property
+    def all_transforms(self) -> tuple[Transform, ...]:
+        """Those of G, and others that features to keep use."""
+        kept = (transform for feature in self.keep for transform in transforms_of(feature))
+        return tuple(dict.fromkeys((*self.transforms, *kept)))
 
     @property
     def is_gaussian(self) -> bool:
@@ -146,6 +152,13 @@ def _check_keep(problem: SearchProblem) -> None:
                 f"keep has {feature}, but there is no column {sorted(unknown)[0]!r}. The columns are: "
                 f"{', '.join(problem.names)}."
             )
+        for transform in transforms_of(feature):
+            namesake = next((known for known in problem.transforms if known == transform), transform)
+            if namesake.function is not transform.function:
+                raise FeatureError(
+                    f"keep has {feature}, whose {transform.name} is another function than the {transform.name} of "
+                    "transforms. Give one of them another name."
+                )
     if len(problem.keep) >= problem.population_size:
         raise SettingError(
             f"keep must have fewer features than a population, {problem.population_size}; got {len(problem.keep)}. "

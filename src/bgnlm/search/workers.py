@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -29,6 +30,7 @@ from bgnlm.search.problem import SearchProblem
 
 _SLICE = 0.25  # seconds; the state of a chain travels in a few milliseconds
 _RESUMPTIONS = 10.0  # a slice takes at least so many times what it takes to resume the chain
+_WATCH = 1.0  # seconds
 _IDLE = 60  # seconds until processes that have nothing to do are given up
 # Sums must be added up in the same order everywhere, and n workers must not use n times all cores.
 _ONE_THREAD = dict.fromkeys(
@@ -171,7 +173,7 @@ def _processes(n_workers: int) -> Any:
     if n_workers not in _pools:
         _dismiss()
         _pools[n_workers] = loky.ProcessPoolExecutor(
-            n_workers, timeout=_IDLE, initializer=_ignore_interrupts, env=_ONE_THREAD
+            n_workers, timeout=_IDLE, initializer=_begin_work, initargs=(os.getpid(),), env=_ONE_THREAD
         )
     return _pools[n_workers]
 
@@ -182,9 +184,16 @@ def _dismiss() -> None:
         _pools.popitem()[1].shutdown(wait=True, kill_workers=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches all processes; the parent decides what to do."""
+def _begin_work(parent: int) -> None:
+    """Prepare a process: it leaves Ctrl-C, which reaches all of them, to the parent, and ends when that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
 
 
 def _nothing() -> None:
