@@ -129,10 +129,7 @@ def dask() -> None:
             before = received()
             run_chains(problem, n_chains, 1)
             n_bytes = (received() - before) / 1e6
-            print(
-                f"{n_chains:3d} chains on 2 Dask workers, table of {X.nbytes / 1e6:.0f} MB: {n_bytes:7.1f} MB received"
-            )
-        del client
+            print(f"{n_chains:3d} chains, 2 Dask workers, table of {X.nbytes / 1e6:.0f} MB: {n_bytes:7.1f} MB received")
 
 
 def chains() -> None:

@@ -156,3 +156,14 @@ def test_what_cannot_matter_is_said(law):
 def test_a_seed_is_a_whole_number(law, seed):
     with pytest.raises(SettingError, match="random_state must be a whole number"):
         bgnlm.find_features(*law, config=CONFIG, random_state=seed)
+
+
+def test_chains_at_a_time_and_checkpoints(law, found, tmp_path):
+    options = {"config": CONFIG, "n_chains": 3, "random_state": 1}
+    for more in ({"n_jobs": 2}, {"checkpoint": tmp_path / "here"}, {"checkpoint": str(tmp_path / "here"), "n_jobs": 2}):
+        again = bgnlm.find_features(*law, **options, **more)
+        assert again.posterior.features == found.posterior.features
+        assert (again.posterior.model_probabilities == found.posterior.model_probabilities).all()
+        assert (again.diagnostics.chain_probabilities == found.diagnostics.chain_probabilities).all()
+    assert found.diagnostics.endings == ("complete",) * 3
+    assert str(found).count("complete") == 3

@@ -20,6 +20,8 @@ class Diagnostics:
     ----------
     history
         Progress of each chain after each population: mass found, models, seconds.
+    endings
+        Why each chain ended.
     chain_weights
         u_b: share of each chain in the mass that all chains found.
     chain_probabilities
@@ -37,6 +39,7 @@ class Diagnostics:
     """
 
     history: tuple[tuple[Progress, ...], ...]
+    endings: tuple[str, ...]
     chain_weights: FloatArray
     chain_probabilities: FloatArray
     weighted_probabilities: FloatArray
@@ -60,12 +63,12 @@ class Diagnostics:
         return f"<Diagnostics: {len(self.history)} chains, {self.n_models:,} models, {self.seconds:.1f} s>"
 
     def __str__(self) -> str:
-        lines = ["chain  populations     models   log mass   weight  seconds"]
-        for number, (history, weight) in enumerate(zip(self.history, self.chain_weights, strict=True)):
+        lines = ["chain  populations     models   log mass   weight  seconds  end"]
+        for history, weight, ending in zip(self.history, self.chain_weights, self.endings, strict=True):
             last = history[-1]
             lines.append(
-                f"{number:5d}  {last.n_explored:11d}  {last.n_models:9,d}  {last.log_mass:9.2f}  {weight:7.4f}"
-                f"  {last.seconds:7.2f}"
+                f"{last.chain:5d}  {last.n_explored:11d}  {last.n_models:9,d}  {last.log_mass:9.2f}  {weight:7.4f}"
+                f"  {last.seconds:7.2f}  {ending}"
             )
         rate = self.n_scored / max(self.seconds, 1e-9)
         lines += ["", f"{self.n_scored:,} models scored, {rate:,.0f} a second; {self.n_models:,} distinct ones stored"]
@@ -89,6 +92,7 @@ def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], poster
     mean = weighted_inclusion(parts)[columns]
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
+        endings=tuple(chain.ending or "" for chain in chains),
         chain_weights=weights,
         chain_probabilities=each,
         weighted_probabilities=mean,
