@@ -111,7 +111,7 @@ def test_union_and_weighted_sum_agree_where_every_chain_saw_the_same(data):
     config = SearchConfig(limits=Limits(max_depth=0), n_populations=2, window=1e3)
     problem = define_problem(y, X, prior=ModelPrior(penalty=1.0, complexity="oc+1"), config=config)
     chains = run_chains(problem, 3, 1)
-    parts = by_chain(chains, common_classes(problem, chains))
+    parts = list(by_chain(chains, common_classes(problem, chains)))
     assert chain_weights(parts) == pytest.approx([1 / 3] * 3)
     posterior = summarize(unite(problem, chains))
     exact = bgnlm.enumerate_models(y, X, penalty=1.0)
@@ -127,7 +127,7 @@ def test_weighted_sums_of_chains_that_saw_different_models(data):
     config = SearchConfig(population_size=6, n_populations=3, n_candidates=40)
     problem = define_problem(*data, config=config)
     chains = run_chains(problem, 3, 1)
-    parts = by_chain(chains, common_classes(problem, chains))
+    parts = list(by_chain(chains, common_classes(problem, chains)))
     log_joints = np.concatenate([part.log_joint for part in parts])
     subsets = [part.rows.members_of(i).tolist() for part in parts for i in range(len(part.rows))]
     expected = naive.inclusion(naive.enumerate_probabilities(log_joints), subsets, len(parts[0].features))

@@ -195,3 +195,18 @@ def test_limits_of_model_size_hold_in_the_union(law):
     config = SearchConfig(population_size=6, n_populations=4, limits=Limits(max_model_size=1))
     problem = define_problem(**law, config=config)
     assert unite(problem, run_chains(problem, 2, 1)).rows.sizes.max() == 1
+
+
+def test_the_cap_holds_while_chains_are_united(law):
+    """Many chains with more models than may be kept: the best of all of them, whatever the order."""
+    config = SearchConfig(n_populations=4, population_size=7, n_candidates=60, window=50.0)
+    problem = define_problem(**law, config=config)
+    chains = run_chains(problem, 6, 3)
+    everything = unite(problem, chains)
+    few = define_problem(**law, config=replace(config, max_models=20))
+    best = set(np.sort(everything.rows.keys[np.argsort(-everything.log_joint)[:20]]).tolist())
+    for order in (chains, chains[::-1]):
+        found = unite(few, order)
+        assert set(found.rows.keys.tolist()) == best
+        lost = np.sort(everything.log_joint)[:-20]
+        assert found.log_discarded >= np.logaddexp.reduce(lost) - 1e-9

@@ -1,15 +1,16 @@
 """How far a search can be trusted: mass found over time, agreement of chains, what the kernels did."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.posterior.summarize import Posterior, chain_weights, inclusion, weighted_inclusion
+from bgnlm.posterior.summarize import Posterior, inclusion, shares
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
 from bgnlm.search.union import FoundModels
+from bgnlm.search.visited import log_sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,13 +84,14 @@ class Diagnostics:
         return "\n".join(lines)
 
 
-def diagnose(chains: Sequence[ChainResult], parts: Sequence[FoundModels], posterior: Posterior) -> Diagnostics:
-    """Compare chains with each other; `parts` are their models in terms of the same classes."""
-    place = {feature: j for j, feature in enumerate(parts[0].features)}
+def diagnose(chains: Sequence[ChainResult], parts: Iterable[FoundModels], posterior: Posterior) -> Diagnostics:
+    """Compare chains with each other; `parts` are their models in terms of the classes of the posterior."""
+    place = {feature: j for j, feature in enumerate(posterior.found.features)}
     columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
-    each = np.array([inclusion(part)[columns] for part in parts]).reshape(len(parts), len(columns))
-    weights = chain_weights(parts)
-    mean = weighted_inclusion(parts)[columns]
+    by_part = [(log_sum(part.log_joint), inclusion(part)[columns]) for part in parts]
+    each = np.array([probabilities for _, probabilities in by_part]).reshape(len(by_part), len(columns))
+    weights = shares(np.array([log_mass for log_mass, _ in by_part]))
+    mean = np.minimum(weights @ each, 1.0)
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
         endings=tuple(chain.ending or "" for chain in chains),

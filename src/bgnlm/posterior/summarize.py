@@ -92,7 +92,11 @@ def summarize(found: FoundModels) -> Posterior:
 
 def chain_weights(parts: Sequence[FoundModels]) -> FloatArray:
     """u_b: the share of each chain in the mass that all chains found, where a model counts once for every chain."""
-    log_masses = np.array([log_sum(part.log_joint) for part in parts])
+    return shares(np.array([log_sum(part.log_joint) for part in parts]))
+
+
+def shares(log_masses: FloatArray) -> FloatArray:
+    """Return the share of each mass in their sum."""
     return np.asarray(np.exp(log_masses - np.logaddexp.reduce(log_masses)))
 
 

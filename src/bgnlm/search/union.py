@@ -1,6 +1,6 @@
 """The union of what several chains visited: one table of classes, every model once (section 3.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from bgnlm.features import Evaluator, Feature
 from bgnlm.search.chains import ChainResult
 from bgnlm.search.classes import FeatureClasses
 from bgnlm.search.problem import SearchProblem
-from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, rekeyed
+from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, no_models, rekeyed
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +82,26 @@ def unite(problem: SearchProblem, chains: Sequence[ChainResult], common: CommonC
     """M* of all chains: every model once, the most probable if there are more than `max_models`."""
     if common is None:
         common = common_classes(problem, chains)
-    parts = by_chain(chains, common)
-    rows = distinct(join([part.rows for part in parts]))
-    log_discarded = float(np.logaddexp.reduce([part.log_discarded for part in parts]))
-    log_joint = rows.log_marginal - rows.sum_over_members(common.costs)
-    order = np.lexsort((rows.keys, -log_joint))
     most = problem.config.max_models
-    log_discarded = float(np.logaddexp(log_discarded, log_sum(log_joint[order[most:]])))
-    return FoundModels(common.features, common.costs, rows.take(order[:most]), log_discarded)
+    rows, log_discarded = no_models(), -np.inf
+    for part in by_chain(chains, common):
+        rows = distinct(join([rows, part.rows]))
+        log_discarded = np.logaddexp(log_discarded, part.log_discarded)
+        if len(rows) > 2 * most:  # there may be many chains, and not room for all their models at once
+            rows, log_dropped = _strongest(rows, common.costs, most)
+            log_discarded = np.logaddexp(log_discarded, log_dropped)
+    rows, log_dropped = _strongest(rows, common.costs, most)
+    return FoundModels(common.features, common.costs, rows, float(np.logaddexp(log_discarded, log_dropped)))
 
 
-def by_chain(chains: Sequence[ChainResult], common: CommonClasses) -> list[FoundModels]:
+def _strongest(rows: ModelRows, costs: FloatArray, most: int) -> tuple[ModelRows, float]:
+    """Return the most probable models, ties by key, and the log of the mass of the others."""
+    log_joint = rows.log_marginal - rows.sum_over_members(costs)
+    order = np.lexsort((rows.keys, -log_joint))
+    return rows.take(order[:most]), log_sum(log_joint[order[most:]])
+
+
+def by_chain(chains: Sequence[ChainResult], common: CommonClasses) -> Iterator[FoundModels]:
     """M* of each chain, all in terms of the same classes."""
-    return [chain_models(common, chain, table) for chain, table in zip(chains, common.maps, strict=True)]
+    for chain, table in zip(chains, common.maps, strict=True):
+        yield chain_models(common, chain, table)
