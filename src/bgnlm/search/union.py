@@ -37,7 +37,7 @@ class FoundModels:
     @property
     def log_joint(self) -> FloatArray:
         """Log p(y | m) + log p(m) of each model."""
-        return self.rows.log_marginal - self.rows.sum_over_members(self.costs)
+        return _log_joint(self.rows, self.costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,21 +84,28 @@ def unite(problem: SearchProblem, chains: Sequence[ChainResult], common: CommonC
         common = common_classes(problem, chains)
     most = problem.config.max_models
     rows, log_discarded = no_models(), -np.inf
+    dropped = np.empty(0, np.uint64)
     for part in by_chain(chains, common):
-        rows = distinct(join([rows, part.rows]))
         log_discarded = np.logaddexp(log_discarded, part.log_discarded)
+        fresh = part.rows.take(np.flatnonzero(~np.isin(part.rows.keys, dropped)))
+        rows = distinct(join([rows, fresh]))
         if len(rows) > 2 * most:  # there may be many chains, and not room for all their models at once
-            rows, log_dropped = _strongest(rows, common.costs, most)
-            log_discarded = np.logaddexp(log_discarded, log_dropped)
-    rows, log_dropped = _strongest(rows, common.costs, most)
-    return FoundModels(common.features, common.costs, rows, float(np.logaddexp(log_discarded, log_dropped)))
+            rows, weak = _split(rows, common.costs, most)
+            log_discarded = np.logaddexp(log_discarded, log_sum(_log_joint(weak, common.costs)))
+            dropped = np.union1d(dropped, weak.keys)
+    rows, weak = _split(rows, common.costs, most)
+    log_discarded = np.logaddexp(log_discarded, log_sum(_log_joint(weak, common.costs)))
+    return FoundModels(common.features, common.costs, rows, float(log_discarded))
 
 
-def _strongest(rows: ModelRows, costs: FloatArray, most: int) -> tuple[ModelRows, float]:
-    """Return the most probable models, ties by key, and the log of the mass of the others."""
-    log_joint = rows.log_marginal - rows.sum_over_members(costs)
-    order = np.lexsort((rows.keys, -log_joint))
-    return rows.take(order[:most]), log_sum(log_joint[order[most:]])
+def _split(rows: ModelRows, costs: FloatArray, most: int) -> tuple[ModelRows, ModelRows]:
+    """Return the most probable models, ties by key, and the others."""
+    order = np.lexsort((rows.keys, -_log_joint(rows, costs)))
+    return rows.take(order[:most]), rows.take(order[most:])
+
+
+def _log_joint(rows: ModelRows, costs: FloatArray) -> FloatArray:
+    return rows.log_marginal - rows.sum_over_members(costs)
 
 
 def by_chain(chains: Sequence[ChainResult], common: CommonClasses) -> Iterator[FoundModels]:
