@@ -103,8 +103,10 @@ def test_top_of_a_parabola():
     for function in (kernels.highest, kernels.highest.py_func):
         assert function(nodes, 110, 130) == pytest.approx((118, 118.4, 2.0))
         assert function(nodes, 119, 130)[:2] == (119, 119.0)  # at the rim nothing is known beyond
-    assert kernels.begin_next(nodes, 110, 118) == 113
-    assert kernels.begin_next(nodes, 116, 118) == 116
+    assert kernels.begin_next(nodes, 110, 118, 130) == 113
+    assert kernels.begin_next(nodes, 116, 118, 130) == 116
+    nodes.values[:118] *= 0.2  # falls off slowly on this side
+    assert kernels.begin_next(nodes, 100, 118, 130) == 124
 
 
 @pytest.mark.parametrize("prior", ["hyper-g/n", "eb-local"])

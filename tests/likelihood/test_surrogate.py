@@ -52,6 +52,26 @@ def test_close_to_the_exact_scores_near_the_best_model(family, rng):
     assert surrogate.argmax() == best
 
 
+@pytest.mark.parametrize("n_columns", [0, 1, 8, 9, 13])
+def test_all_models_against_determinants(n_columns, rng):
+    """However many columns there are: some come in one way, the others another way."""
+    X = rng.normal(size=(100, n_columns)) @ rng.normal(size=(n_columns, n_columns))
+    y = rng.integers(0, 2, size=100).astype(float)
+    statistics = glm_statistics(resolve_family("binomial", None), y, X, np.ones(100), np.zeros(100))
+    surrogate = quadratic_surrogate(statistics, np.arange(min(n_columns, 2)), 100.0)
+    scores = surrogate.scores()
+    assert len(scores) == 2**n_columns
+    for mask in {0, *rng.integers(0, len(scores), size=200).tolist(), len(scores) - 1}:
+        columns = np.array([j for j in range(n_columns) if mask >> j & 1], dtype=np.int64)
+        block = np.ix_(columns, columns)
+        gradient = surrogate.matrix[-1, columns]
+        expected = surrogate.constant + surrogate.cost[columns].sum()
+        expected += 0.5 * surrogate.corner * gradient @ np.linalg.solve(surrogate.matrix[block], gradient)
+        expected += 0.5 * np.linalg.slogdet(surrogate.null_matrix[block])[1]
+        expected -= 0.5 * np.linalg.slogdet(surrogate.matrix[block])[1]
+        assert scores[mask] == pytest.approx(expected, abs=1e-7)
+
+
 def test_size_limit_and_dependent_columns(rng):
     statistics = _statistics("poisson", rng)
     X = np.column_stack([statistics.data.design.T, statistics.data.design[0]])

@@ -14,6 +14,8 @@ _ROOT_2 = math.sqrt(2.0)
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SIXTH, _24TH, _120TH, _720TH, _5040TH, _40320TH = (1.0 / math.factorial(k) for k in range(3, 9))
 _FACTORS = 512  # factors between 1 and 2 whose product does not overflow
+# Its exp and products with it are normal numbers: with denormal ones arithmetic takes many times as long.
+_SMALLEST_EXPONENT = -600.0
 # exp of more overflows soon; no fitted linear predictor of use is beyond.
 _LARGEST_PREDICTOR = 500.0
 
@@ -35,7 +37,7 @@ def _logit(y, weights, eta, score, information):
     # Loops without branches or calls, so that the compiler works on several rows at a time.
     for i in range(len(eta)):
         # exp(-|eta|): a polynomial on a thousandth of the exponent, squared ten times; good to 1e-12
-        x = max(-abs(eta[i]), -745.0) * (1.0 / 1024.0)
+        x = max(-abs(eta[i]), _SMALLEST_EXPONENT) * (1.0 / 1024.0)
         z = 1.0 + x * (
             1.0 + x * (0.5 + x * (_SIXTH + x * (_24TH + x * (_120TH + x * (_720TH + x * (_5040TH + x * _40320TH))))))
         )
@@ -239,8 +241,16 @@ def dispersion_terms(family, dispersion, y, weights, eta, cross):
 @jit
 def linear_predictor(design, offset, columns, size, coefficients, eta):
     """Add up offset + intercept + sum of coefficient * column; the intercept comes first in `coefficients`."""
+    add_columns(design, columns, size, coefficients, eta)
     for i in range(len(eta)):
-        eta[i] = offset[i] + coefficients[0]
+        eta[i] += offset[i]
+
+
+@jit
+def add_columns(design, columns, size, coefficients, eta):
+    """The same without the offset."""
+    for i in range(len(eta)):
+        eta[i] = coefficients[0]
     for a in range(size):
         b = coefficients[a + 1]
         column = design[columns[a]]

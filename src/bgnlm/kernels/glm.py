@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bgnlm.kernels._jit import inlined_jit, jit
-from bgnlm.kernels.families import GAMMA, dispersion_terms, linear_predictor, row_terms
+from bgnlm.kernels.families import GAMMA, add_columns, dispersion_terms, linear_predictor, row_terms
 from bgnlm.kernels.glm_algebra import (
     BLOCK,
     accumulate,
@@ -30,6 +30,8 @@ _MAX_HALVINGS = 30
 ENOUGH = 1e-12
 # Where classes separate, the log posterior is flat long before the mode; no linear predictor may still be on the move.
 _CHANGE = 0.02
+# A step that promises less and brings nothing has met rounding errors.
+_ROUNDING = 1e-8
 # Beyond these the distribution is as good as a point mass, or as Poisson.
 _SMALLEST_DISPERSION, _LARGEST_SHAPE, _LARGEST_SIZE = 1e-8, 1e10, 1e6
 
@@ -75,7 +77,7 @@ def workspace(n_rows: int, max_size: int) -> Workspace:
         np.empty(p),
         np.empty(p),
         np.empty(p),
-        np.empty((p + 1, BLOCK)),
+        np.zeros((p + 1, BLOCK)),  # one row is read before it is written: what it holds must not be denormal
     )
 
 
@@ -114,12 +116,19 @@ def newton_step(data, columns, size, precision, coefficients, work):
 
 
 @jit
-def largest_change(data, columns, size, step):
-    """A bound on how much a step moves the linear predictor of any row."""
+def is_small(data, columns, size, step, limit, change):
+    """Whether a step moves the linear predictor of no row by as much as `limit`; `change` is written to."""
     bound = abs(step[0])
     for a in range(size):
         bound += abs(step[a + 1]) * data.reach[columns[a]]
-    return bound
+    if bound < limit:
+        return True
+    # Nearly dependent columns take back from each other most of what the bound adds up.
+    add_columns(data.design, columns, size, step, change)
+    largest = 0.0
+    for i in range(len(change)):
+        largest = max(largest, abs(change[i]))
+    return largest < limit
 
 
 @inlined_jit
@@ -130,7 +139,7 @@ def fit_coefficients(data, dispersion, columns, size, precision, enough, coeffic
     it adds half its decrement to the log posterior. The rows of `work` are those before it.
     """
     p = size + 1
-    likelihood, penalty, steps, halvings, length = -np.inf, 0.0, 0, 0, 1.0
+    likelihood, penalty, decrement, steps, halvings, length = -np.inf, 0.0, np.inf, 0, 0, 1.0
     for a in range(p):
         work.step[a] = 0.0
     copy_to(coefficients, p, work.trial)
@@ -142,6 +151,8 @@ def fit_coefficients(data, dispersion, columns, size, precision, enough, coeffic
         new_penalty = half_quadratic(precision, size, work.trial)
         slack = 1e-12 * (abs(likelihood) + len(work.eta)) if likelihood > -np.inf else 0.0
         if not new_likelihood - new_penalty >= likelihood - penalty - slack:  # NaN counts as worse
+            if decrement < _ROUNDING:
+                return likelihood, penalty, steps, True
             length *= 0.5
             halvings += 1
             for a in range(p):
@@ -154,7 +165,7 @@ def fit_coefficients(data, dispersion, columns, size, precision, enough, coeffic
             break
         for a in range(p):
             work.trial[a] = coefficients[a] + work.step[a]
-        if decrement < enough and largest_change(data, columns, size, work.step) < _CHANGE:
+        if decrement < enough and is_small(data, columns, size, work.step, _CHANGE, work.score):
             copy_to(work.trial, p, coefficients)
             return likelihood + 0.5 * decrement, penalty, steps, True
         steps, halvings, length = steps + 1, 0, 1.0

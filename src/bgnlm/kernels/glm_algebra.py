@@ -37,23 +37,23 @@ def copy_to(source, length, target):
 
 
 @reordering_jit
-def _centred_dot(column, mean, low, length, score):
-    """Inner product of column - mean and score over some rows.
+def _centred_dot(column, mean, score):
+    """Inner product of column - mean and score.
 
     A loop that adds up must not write, or the order of the sum would depend on where in memory the arrays happen to
     lie: compiled code looks whether they could overlap and has a slower form for that.
     """
     total = 0.0
-    for i in range(low, low + length):
+    for i in range(len(column)):
         total += (column[i] - mean) * score[i]
     return total
 
 
 @jit
-def _centre_and_weigh(column, mean, low, length, root, out):
-    """Fill (column - mean) * root for some rows."""
-    for i in range(length):
-        out[i] = (column[low + i] - mean) * root[i]
+def _centre_and_weigh(column, mean, root, out):
+    """Fill (column - mean) * root."""
+    for i in range(len(column)):
+        out[i] = (column[i] - mean) * root[i]
 
 
 @reordering_jit
@@ -94,13 +94,16 @@ def accumulate(design, columns, size, score, information, moments, gradient, mat
             matrix[a, b] = 0.0
     root = block[size + 1]  # the row between is filled up by `_multiply_out`
     for low in range(0, n, BLOCK):
-        length = min(BLOCK, n - low)
+        # Loops from 0 on: where an index could be negative, the compiler takes one row at a time.
+        high = min(low + BLOCK, n)
+        here, scores = information[low:high], score[low:high]
+        length = high - low
         for i in range(length):
-            root[i] = math.sqrt(information[low + i])
+            root[i] = math.sqrt(here[i])
         for a in range(size):
-            column, mean = design[columns[a]], moments[a + 1]
-            gradient[a + 1] += _centred_dot(column, mean, low, length, score)
-            _centre_and_weigh(column, mean, low, length, root, block[a])
+            column, mean = design[columns[a], low:high], moments[a + 1]
+            gradient[a + 1] += _centred_dot(column, mean, scores)
+            _centre_and_weigh(column, mean, root, block[a])
         _multiply_out(block, size, length, matrix)
 
 

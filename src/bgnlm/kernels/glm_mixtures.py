@@ -20,7 +20,7 @@ from bgnlm.kernels.glm_walk import begin_at_null, keep_coefficients, set_model
 OK, DEPENDENT, IMPRECISE, ENDLESS = range(4)
 
 # Newton decrement at the highest nodes: the determinant is off by a fraction of its root.
-_ENOUGH = 5e-8
+_ENOUGH = 2e-8
 _ENOUGH_FAR_BELOW = 1e-5
 _LOOSEST = 9.0  # log of the largest factor on it
 _MAX_NODES = 120  # on either side
@@ -33,6 +33,7 @@ _NARROW, _WIDE, _TOLERATED = 0.8, 2.3, 1.15
 _WIDEST_STEP = 0.65
 # Nats below the highest node: where a lattice begins, from where on a rough mode will not do, where a search may end.
 _BEGIN, _HALF_WAY, _FAR_BELOW = 6.5, 2.5, 12.0
+_DETOUR = 2  # nodes by which the other side has to be nearer for a lattice to begin there
 _ENOUGH_OF_TAIL, _TOLERABLE_TAIL = 5e-5, 1e-3  # uncertainty of what lies beyond the last node, in units of the highest
 
 
@@ -162,7 +163,7 @@ def decrement_for(nodes, node, direction, known, best, at_first):
     expected = 2.0 * one - two
     if known > 2:
         expected += one - 2.0 * two + nodes.values[node - 3 * direction]
-    return _ENOUGH * math.exp(min(2.0 * max(best - expected, 0.0), _LOOSEST))
+    return _ENOUGH * math.exp(min(max(best - expected, 0.0), _LOOSEST))
 
 
 @inlined_jit
@@ -171,6 +172,7 @@ def fill_lattice(data, prior, x_start, step, max_nodes, at_first, dispersion, si
 
     Returns the first and the last node, what lies beyond either in units of its value, and a state. Each mode is sought
     from where the nodes before it point to; `at_first` is the decrement to stop at where there are too few of them.
+    With a negative step the nodes lead from small g to large g.
     """
     middle = len(nodes.values) // 2
     first = last = middle
@@ -229,12 +231,19 @@ def add_up(nodes, first, last, beyond_first, beyond_last):
 
 
 @jit
-def begin_next(nodes, first, best):
-    """The node at which a similar model should begin: so far below the highest that its mode need not be exact."""
-    node = best
-    while node > first and nodes.values[node] > nodes.values[best] - _BEGIN:
-        node -= 1
-    return node
+def begin_next(nodes, first, best, last):
+    """The node at which a similar model should begin: so far below the highest that its mode need not be exact.
+
+    On the side where these nodes began unless the other is much nearer. Where classes separate, the integrand falls off
+    slowly towards large g, and far out Newton's method takes long to find the first mode.
+    """
+    enough = nodes.values[best] - _BEGIN
+    before = behind = best
+    while before > first and nodes.values[before] > enough:
+        before -= 1
+    while behind < last and nodes.values[behind] > enough:
+        behind += 1
+    return behind if best - before > behind - best + _DETOUR else before
 
 
 @jit
@@ -307,17 +316,19 @@ def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, spac
             begin_at_null(data, size, space)
             continue
         value, mean_u, width = add_up(nodes, first, last, beyond_first, beyond_last)
-        value += math.log(step)
-        needed = min(max(step_for(width * step), 0.3 * step), _WIDEST_STEP)
+        spacing = abs(step)
+        value += math.log(spacing)
+        needed = min(max(step_for(width * spacing), 0.3 * spacing), _WIDEST_STEP)
         rough = at_first > _ENOUGH and nodes.values[_MAX_NODES + 1] > nodes.values[best] - _HALF_WAY
-        too_wide, too_narrow = step > _TOLERATED * needed, state == ENDLESS and step < _WIDEST_STEP
-        node = begin_next(nodes, first, best)
+        too_wide, too_narrow = spacing > _TOLERATED * needed, state == ENDLESS and spacing < _WIDEST_STEP
+        node = begin_next(nodes, first, best, last)
         copy_to(nodes.modes[node], size + 1, space.coefficients)
         x += (node - _MAX_NODES) * step
-        peaks[size], steps[size] = x, needed
+        ahead = math.copysign(1.0, step if node <= best else -step)  # towards the highest
+        peaks[size], steps[size] = x, ahead * needed
         if not (rough or too_wide or too_narrow):
             break
-        at_first, step = _ENOUGH, _WIDEST_STEP if too_narrow else min(step, needed)
+        at_first, step = _ENOUGH, ahead * (_WIDEST_STEP if too_narrow else min(spacing, needed))
     return value, mean_u, worst
 
 

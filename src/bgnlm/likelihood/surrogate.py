@@ -14,6 +14,7 @@ from bgnlm._typing import FloatArray, IntArray
 from bgnlm.kernels import families as row_kernels
 from bgnlm.kernels import glm as kernels
 from bgnlm.kernels import gram as gram_kernels
+from bgnlm.kernels import surrogate as surrogate_kernels
 from bgnlm.likelihood.glm import GlmStatistics
 from bgnlm.likelihood.subsets import GRAM_ERROR
 
@@ -48,21 +49,15 @@ class QuadraticSurrogate:
     def scores(self, max_size: int | None = None) -> FloatArray:
         """Approximate log p(y | m) of all models, in the order of their masks; -inf for dependent columns."""
         n_columns = len(self.cost)
-        n_models = 2**n_columns
-        largest = n_columns if max_size is None else min(max_size, n_columns)
-        residuals, pivots = np.full(n_models, gram_kernels.UNDECIDED), np.empty(n_models, dtype=np.float32)
-        posterior, prior = np.zeros(n_models), np.zeros(n_models)
-        ones = np.zeros((n_columns + 1, n_columns + 1))
-        ones[:-1, :-1], ones[-1, -1] = self.null_matrix, 1.0
-        gram_kernels.eliminate_all_subsets(ones, largest, GRAM_ERROR, residuals, pivots, prior)
-        found = np.full(n_models, gram_kernels.UNDECIDED)
-        gram_kernels.eliminate_all_subsets(self.matrix, largest, GRAM_ERROR, found, pivots, posterior)
-        scores = np.full(1, self.constant)
-        for cost in self.cost:
-            scores = np.concatenate([scores, scores + cost])
-        scores += 0.5 * (prior - posterior + self.corner * (1.0 - found))
-        scores[(residuals == gram_kernels.UNDECIDED) | (found == gram_kernels.UNDECIDED)] = -np.inf
-        return np.asarray(scores)
+        scores = np.empty(2**n_columns)
+        surrogate_kernels.score_all_models(
+            self.matrix, self.null_matrix, self.cost, self.corner, self.constant, GRAM_ERROR, scores
+        )
+        if max_size is not None and max_size < n_columns:
+            sizes = np.empty(len(scores), dtype=np.int16)
+            gram_kernels.subset_sizes(sizes)
+            scores[sizes > max_size] = -np.inf
+        return scores
 
 
 def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) -> QuadraticSurrogate:

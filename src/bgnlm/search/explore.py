@@ -207,8 +207,9 @@ def _explore_by_surrogate(
     approximate = surrogate.scores(max_size) + log_prior_of_subsets(costs)
     near = np.flatnonzero(approximate >= approximate.max() - _NEAR)
     # With Gumbel noise the largest are a sample without replacement.
-    order = np.argsort(-(approximate[near] + rng.gumbel(size=len(near))), kind="stable")
-    included = unpack(near[order[:n_draws]], n_columns)
+    noisy = approximate[near] + rng.gumbel(size=len(near))
+    drawn = np.argpartition(noisy, len(near) - n_draws)[-n_draws:] if n_draws < len(near) else np.arange(len(near))
+    included = unpack(near[drawn[np.argsort(-noisy[drawn], kind="stable")]], n_columns)
     n_flipped = max(n_draws - len(included), int(_FLIPPED * n_draws), 1)
     flipped = included[np.arange(n_flipped) % len(included)] ^ (
         rng.random((n_flipped, n_columns)) < 1.0 / max(n_columns, 1)
