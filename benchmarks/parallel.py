@@ -83,7 +83,7 @@ def cluster(backend: str) -> Iterator[object]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
         Client(workers) as client,
         joblib.parallel_config(backend="dask"),
     ):

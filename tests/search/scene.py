@@ -44,7 +44,7 @@ def backend(name, n_jobs):
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
             joblib.parallel_config(backend="dask"),
         ):
