@@ -21,6 +21,10 @@ class CheckpointError(BgnlmError, OSError):
     """A checkpoint cannot be written, read or continued; nothing in it was changed."""
 
 
+class WorkerError(BgnlmError, RuntimeError):
+    """A chain could not be advanced in another process."""
+
+
 class MissingExtraError(BgnlmError, ImportError):
     """A package that an optional part needs is not installed."""
 

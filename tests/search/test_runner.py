@@ -1,5 +1,6 @@
 """Chains side by side: the same answer wherever they run, and through whatever happens to them."""
 
+import contextlib
 import os
 import random
 import signal
@@ -7,17 +8,20 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import Future
-from dataclasses import replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields, replace
 
 import joblib
 import numpy as np
+import psutil
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import bgnlm
 from bgnlm.errors import SearchStoppedWarning, SettingError
 from bgnlm.search import runner, workers
 from bgnlm.search.gmjmcmc import Workspace, step
+from bgnlm.search.problem import SearchProblem
 from bgnlm.search.runner import FAILED, INTERRUPTED, OUT_OF_TIME, run_chains
 from tests.search.scene import N_CHAINS, SEED, backend, digest, problem
 
@@ -30,7 +34,7 @@ def expected():
     return digest(search, run_chains(search, N_CHAINS, SEED))
 
 
-def run_in_process(name, n_jobs, folder, *options, checkpoint="checkpoint"):
+def run_in_process(name, n_jobs, folder, *options, checkpoint="checkpoint", **more):
     """Start the search as a program of its own."""
     output = folder / "result"
     output.unlink(missing_ok=True)
@@ -39,7 +43,8 @@ def run_in_process(name, n_jobs, folder, *options, checkpoint="checkpoint"):
     if checkpoint:
         command += ["--checkpoint", str(folder / checkpoint)]
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, env=environment, **pipes, **more)
 
 
 def result_of(process, folder):
@@ -115,8 +120,7 @@ def kill_a_worker(client):
     if client is not None:
         pids = list(client.run(os.getpid).values())
     else:
-        [pool] = workers._pools.values()
-        pids = list(pool._processes)
+        pids = [child.pid for child in psutil.Process().children() if "LokyProcess" in " ".join(child.cmdline())]
     os.kill(random.Random(1).choice(pids), signal.SIGKILL)
 
 
@@ -132,6 +136,83 @@ def test_a_worker_that_is_killed_is_made_up_for(name, expected, caplog):
                 kill_a_worker(client)
 
         assert digest(search, run_chains(search, N_CHAINS, SEED, report=report)) == expected
+
+
+def test_a_worker_that_died_between_two_searches_is_replaced(expected):
+    search = problem()
+    with backend("loky", 2):
+        run_chains(search, N_CHAINS, SEED)
+        kill_a_worker(None)
+        for _ in range(2):
+            assert digest(search, run_chains(search, N_CHAINS, SEED)) == expected
+
+
+def test_searches_in_two_threads_do_not_disturb_each_other(expected):
+    search = problem()
+    with ThreadPoolExecutor(2) as threads:
+        futures = [threads.submit(run_chains, search, N_CHAINS, SEED, n_jobs=n_jobs) for n_jobs in (2, 3)]
+        assert [digest(search, future.result()) for future in futures] == [expected, expected]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_of_this_process_has_workers_of_its_own(tmp_path):
+    program = """
+import os
+from tests.search.scene import *
+search = problem(3)
+expected = digest(search, run_chains(search, 2, SEED, n_jobs=2))
+child = os.fork()
+if child == 0:
+    os._exit(0 if digest(search, run_chains(search, 2, SEED, n_jobs=2)) == expected else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_no_more_workers_than_chains(monkeypatch):
+    assert workers.hire(problem(), 7, 1).n_workers == 1
+    with backend("threading", 7):
+        hired = workers.hire(problem(), None, 3)
+    assert hired.n_workers == 3
+    hired.close(abandon=False)
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    """No file of the data, not even if the process is killed, and no process."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = run_in_process("loky", 2, tmp_path, "--slowly", "0.1")
+    for _ in range(4):
+        process.stdout.readline()
+    assert list(tmp_path.glob("bgnlm-*.problem"))
+    children = psutil.Process(process.pid).children()
+    process.kill()
+    process.communicate()
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+    assert not list(tmp_path.glob("bgnlm-*.problem"))
+    result_of(run_in_process("loky", 2, tmp_path), tmp_path)
+    assert not list(tmp_path.glob("bgnlm-*.problem"))
+
+
+def test_ctrl_c_in_a_terminal_reaches_all_processes(tmp_path):
+    """Workers leave it to the parent, from their first moment."""
+    for n_lines in (0, 1, 5):
+        process = run_in_process("loky", 2, tmp_path, "--slowly", "0.05", checkpoint=None, start_new_session=True)
+        for _ in range(n_lines):
+            process.stdout.readline()
+        if not n_lines:
+            wait_for_children(process)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors or n_lines == 0, errors
+        if n_lines:
+            assert process.returncode == 0
+            assert (tmp_path / "result").read_text().split()[1] == "1"
+
+
+def wait_for_children(process):
+    while not psutil.Process(process.pid).children():
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(("name", "n_jobs"), [("serial", 1), ("threading", 2), ("loky", 2), ("dask", 2)])
@@ -171,55 +252,132 @@ def test_progress_is_reported_for_every_population(name, n_jobs):
     assert all(p.elapsed > 0.0 and p.n_models > 0 and np.isfinite(p.log_mass) for p in seen)
 
 
+def only_if(chain, n_explored, search):
+    """Whether a state is that of one chain after so many populations."""
+    seeds = [state.random_state for state in states_of(search, chain, n_explored)]
+    return lambda state: state.random_state in seeds and state.n_explored == n_explored
+
+
+def states_of(search, chain, n_explored):
+    seed = runner.spawned(np.random.SeedSequence(SEED), N_CHAINS)[chain]
+    work = Workspace(search)
+    state = runner.start_chain(search, seed, work)
+    for _ in range(n_explored):
+        state, _ = step(work, state)
+    yield state
+
+
 class Faulty(workers.LocalWorkers):
-    """Workers that fail with some chains, so many times in a row."""
+    """Workers that fail with a chain, so many times in a row."""
 
-    def __init__(self, search, faults):
+    def __init__(self, search, n_faults, is_raised=False):
         super().__init__(search, 1)
-        self.faults = faults
+        self.n_faults, self.is_raised = n_faults, is_raised
+        self.is_bad = only_if(1, 3, search)
 
-    def submit(self, state, workspace):
-        self.n_submitted = getattr(self, "n_submitted", 0) + 1
-        chain = self.chain_of(state)
-        if state.n_explored == 3 and self.faults.get(chain, 0) > 0:
-            self.faults[chain] -= 1
-            failed = Future()
-            failed.set_exception(MemoryError("no room"))
-            return failed
-        return super().submit(state, workspace)
-
-    def chain_of(self, state):
-        """Chains begin one after the other."""
-        if state.n_explored == 0:
-            self.n_begun = getattr(self, "n_begun", -1) + 1
-        return self.n_begun
+    def submit(self, state, seconds):
+        if not self.is_bad(state) or not self.n_faults:
+            return super().submit(state, seconds)
+        self.n_faults -= 1
+        if self.is_raised:
+            raise MemoryError("no room")
+        failed = Future()
+        failed.set_exception(MemoryError("no room"))
+        return failed
 
 
-def test_a_chain_that_fails_is_tried_again(monkeypatch, expected):
-    monkeypatch.setattr(runner, "hire", lambda search, _: Faulty(search, {1: 2}))
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_a_chain_that_fails_is_tried_again(monkeypatch, expected, is_raised):
+    monkeypatch.setattr(runner, "hire", lambda search, *_: Faulty(search, 2, is_raised))
     search = problem()
     assert digest(search, run_chains(search, N_CHAINS, SEED)) == expected
 
 
-def test_a_chain_that_fails_for_good_does_not_take_the_others_with_it(monkeypatch, expected):
-    monkeypatch.setattr(runner, "hire", lambda search, _: Faulty(search, {1: 99}))
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_a_chain_that_fails_for_good_does_not_take_the_others_with_it(monkeypatch, is_raised):
+    monkeypatch.setattr(runner, "hire", lambda search, *_: Faulty(search, 99, is_raised))
     search = problem()
-    with pytest.warns(
-        SearchStoppedWarning, match=r"Chain 1 failed after 3 populations, 3 times: MemoryError\('no room"
-    ):
+    message = r"Chain 1 failed after 3 populations, 3 times: MemoryError\('no room"
+    with pytest.warns(SearchStoppedWarning, match=message):
         chains = run_chains(search, N_CHAINS, SEED)
+    monkeypatch.undo()
+    assert_all_but_one(search, chains)
+
+
+def assert_all_but_one(search, chains):
+    """Chain 1 has a prefix, the others are complete."""
     assert [len(chain.history) for chain in chains] == [8, 3, 8]
     assert chains[1].ending == FAILED
-    monkeypatch.undo()
     whole = run_chains(search, N_CHAINS, SEED)
     assert digest(search, [chains[0], chains[2]]) == digest(search, [whole[0], whole[2]])
+    assert [p.log_mass for p in chains[1].history] == [p.log_mass for p in whole[1].history[:3]]
+
+
+def troubled(search, how):
+    """The search, with trouble in another process when the fourth population of chain 1 is explored there."""
+    is_bad, parent = only_if(1, 3, search), os.getpid()
+
+    class Trouble(SearchProblem):
+        @property
+        def is_gaussian(self):
+            if os.getpid() != parent and (state := state_of_step()) and is_bad(state):
+                how()
+            return True
+
+    return Trouble(**{field.name: getattr(search, field.name) for field in fields(search)})
+
+
+def state_of_step():
+    """The state that the innermost call of `step` was given; None if there is none."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "step":
+        frame = frame.f_back
+    return frame and frame.f_locals["state"]
+
+
+class UnpicklableError(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail():
+    raise UnpicklableError("one", "two")
+
+
+@pytest.mark.parametrize(("how", "message"), [(die, "TerminatedWorkerError"), (fail, "UnpicklableError: one and two")])
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_a_chain_that_fails_in_its_process_does_not_take_the_others_with_it(how, message, n_jobs):
+    """Even if it kills the process, and with it whatever the pool was doing."""
+    search = problem()
+    with (
+        backend("loky", n_jobs),
+        pytest.warns(SearchStoppedWarning, match=rf"Chain 1 failed after 3 populations, 3 times: .*{message}"),
+    ):
+        chains = run_chains(troubled(search, how), N_CHAINS, SEED)
+    assert_all_but_one(search, chains)
+
+
+def test_an_error_in_the_first_population_is_one_of_its_chain(monkeypatch):
+    """Though it is explored in the parent if there are several workers."""
+
+    def broken(*_):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(runner, "advance", broken)
+    search = problem()
+    with backend("threading", 2):
+        assert [chain.ending for chain in run_chains(search, N_CHAINS, SEED)] == ["complete"] * 3
 
 
 def test_if_nothing_can_be_had_the_error_is_raised(monkeypatch):
-    def fail(*_):
+    def broken(*_):
         raise FloatingPointError("broken")
 
-    monkeypatch.setattr(workers, "step", fail)
+    monkeypatch.setattr(workers, "step", broken)
     with pytest.raises(FloatingPointError, match="broken"):
         run_chains(problem(), 2, SEED)
 
@@ -262,11 +420,22 @@ def test_a_backend_that_cannot_be_used_is_named(monkeypatch):
 
     monkeypatch.setattr(workers, "get_active_backend", lambda: (Strange(), 2))
     with pytest.raises(SettingError, match=r"backend Strange. Use joblib.parallel_config with 'loky'"):
-        run_chains(problem(2), 1, SEED)
+        run_chains(problem(2), 2, SEED)
+
+
+def test_linear_algebra_has_one_thread_as_long_as_anyone_wants_it():
+    def n_threads():
+        return {info["num_threads"] for info in threadpool_info()}
+
+    with threadpool_limits(2):
+        with contextlib.ExitStack() as first, workers.one_thread():
+            first.enter_context(workers.one_thread())
+            first.close()
+            assert n_threads() == {1}
+        assert n_threads() == {2}
 
 
 def test_linear_algebra_has_one_thread_while_chains_run():
-    from threadpoolctl import threadpool_info
 
     seen = []
     run_chains(problem(2), 1, SEED, report=lambda _: seen.extend(info["num_threads"] for info in threadpool_info()))

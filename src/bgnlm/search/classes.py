@@ -98,6 +98,7 @@ class FeatureClasses:
         self.costs: list[float] = []
         self._fingerprints = np.empty((64, _N_DIRECTIONS))
         self._class_of: dict[Feature, int] = {}
+        self._by_cell: dict[int, list[int]] = {}  # classes by the first number of their fingerprints
         self._changed: set[int] = set()
         if known is not None:
             for feature, fingerprint in zip(known.representatives, known.fingerprints, strict=True):
@@ -186,8 +187,9 @@ class FeatureClasses:
         return None
 
     def _shortlist(self, fingerprint: FloatArray) -> list[int]:
-        close = np.abs(self._fingerprints[: len(self)] - fingerprint).max(axis=1, initial=0.0) < _TOLERANCE
-        return [int(i) for i in np.flatnonzero(close)]
+        cell = _cell(fingerprint)
+        near = sorted(number for c in (cell - 1, cell, cell + 1) for number in self._by_cell.get(c, ()))
+        return [n for n in near if np.abs(self._fingerprints[n] - fingerprint).max() < _TOLERANCE]
 
     def _is_same(self, unit: UnitColumn, candidate: int) -> bool:
         other = self._builder.unit(self._evaluator.column(self.representatives[candidate]))
@@ -208,8 +210,14 @@ class FeatureClasses:
         self.representatives.append(feature)
         self.costs.append(self._cost(feature))
         self._class_of[feature] = number
+        self._by_cell.setdefault(_cell(fingerprint), []).append(number)
         self._changed.add(number)
         return number
+
+
+def _cell(fingerprint: FloatArray) -> int:
+    """Interval of the width of the tolerance that the first number of a fingerprint is in."""
+    return int(fingerprint[0] // _TOLERANCE)
 
 
 def _may_be_same(a: FloatArray, b: FloatArray) -> bool:

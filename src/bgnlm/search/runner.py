@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +23,10 @@ from bgnlm.search.checkpoint import Checkpoint
 from bgnlm.search.gmjmcmc import Discovery, Workspace, advance, start_chain, with_seed
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import VisitedModels
-from bgnlm.search.workers import Workers, hire, one_thread
+from bgnlm.search.workers import Workers, check_jobs, hire, one_thread
 
 _POLL = 0.1  # seconds
 _ATTEMPTS = 3
-_GRACE = 2.0  # seconds that slices under way have to end after an interruption
 
 OUT_OF_TIME = "time is over"
 INTERRUPTED = "interrupted"
@@ -86,7 +85,7 @@ def run_chains(
     report
         Called after each population.
     """
-    root = _seed_sequence(random_state)
+    root, jobs = _seed_sequence(random_state), check_jobs(n_jobs)
     with contextlib.ExitStack() as stack:
         stack.enter_context(one_thread())
         store = None
@@ -102,8 +101,8 @@ def run_chains(
         run = _Run(problem, chains, store, report)
         run.restore()
         if run.waiting:
-            stack.enter_context(run.heeding_interrupts())
-            run.conduct(hire(problem, n_jobs))
+            with run.heeding_interrupts():
+                run.conduct(hire(problem, jobs, len(run.waiting)))
     for chain in chains:
         chain.visited.truncate(chain.costs)
     run.raise_or_warn()
@@ -129,8 +128,8 @@ class _Active:
 
     chain: ChainResult
     deadline: float
-    workspace: Workspace | None
     n_failures: int = 0
+    is_alone: bool = False
 
 
 class _Run:
@@ -145,8 +144,11 @@ class _Run:
         self._store = store
         self._report = report
         self._began = time.perf_counter()
-        self._n_restored = 0
-        self._is_interrupted = False
+        self._done_before = 0.0
+        self._running: dict[Future[list[Discovery]], _Active] = {}
+        self._ready: deque[_Active] = deque()
+        self._suspects: deque[_Active] = deque()  # one of these may have killed its worker
+        self._n_interrupts = 0
         self._errors: dict[int, Exception] = {}
 
     def restore(self) -> None:
@@ -157,59 +159,80 @@ class _Run:
                     chain.absorb(discovery, self.problem.config)
             if chain.ending is None:
                 self.waiting.append(chain)
-        self._n_restored = sum(len(chain.history) for chain in self.chains)
+        self._done_before = self._share_done()
 
     def conduct(self, workers: Workers) -> None:
         """Advance the chains until all have ended or there is a reason to stop."""
-        running: dict[Future[list[Discovery]], _Active] = {}
         try:
             if workers.n_workers > 1:
                 self._explore_here(self.waiting[0])
-            while (self.waiting or running) and not self._is_interrupted:
-                while self.waiting and len(running) < workers.n_workers:
-                    active = self._activate(workers, len(running) + len(self.waiting))
-                    self._submit(workers, active, running)
-                self._collect(workers, running, _POLL)
-            if running:
-                wait(running, timeout=_GRACE)
-                self._collect(workers, running, 0.0)
+            while self._is_unfinished() and not self._n_interrupts:
+                self._send_out(workers)
+                self._collect()
+            while self._running and self._n_interrupts < 2:  # what is under way is still wanted
+                self._collect()
         finally:
-            workers.close(abandon=bool(running))
+            workers.close(abandon=bool(self._running))
+
+    def _is_unfinished(self) -> bool:
+        return bool(self.waiting or self._ready or self._suspects or self._running)
 
     def _explore_here(self, chain: ChainResult) -> None:
         """Explore one population in this process, so that kernels are compiled once and not by all workers at once."""
-        self._absorb(chain, advance(self.problem, chain.state, 1)[1])
+        with contextlib.suppress(Exception):  # it fails again where that can be dealt with
+            self._absorb(chain, advance(self.problem, chain.state, 1)[1])
 
-    def _activate(self, workers: Workers, n_left: int) -> _Active:
-        """Begin with the next chain, which may take its share of the time that is left."""
-        chain = self.waiting.popleft()
+    def _send_out(self, workers: Workers) -> None:
+        """Give work to workers that have none; a chain whose worker may have died of it is advanced alone."""
+        if self._suspects:
+            if not self._running:
+                suspect = self._suspects.popleft()
+                suspect.is_alone = True
+                self._submit(workers, suspect)
+            return
+        while (self._ready or self.waiting) and len(self._running) < workers.n_workers:
+            self._submit(workers, self._ready.popleft() if self._ready else self._begin(workers))
+
+    def _begin(self, workers: Workers) -> _Active:
+        """Begin with the next chain."""
+        n_left = len(self._running) + len(self.waiting)
+        return _Active(self.waiting.popleft(), self._deadline(workers.n_workers / n_left))
+
+    def _deadline(self, share: float) -> float:
+        """Return when a chain that begins now has had its share of the time that is left."""
         now, limit = time.perf_counter(), self.problem.config.max_seconds
-        deadline = np.inf
-        if limit is not None:
-            left = max(self._began + limit - now, 0.0)
-            deadline = now + left * min(workers.n_workers / n_left, 1.0)
-        return _Active(chain, deadline, workers.make_workspace())
+        return np.inf if limit is None else now + max(self._began + limit - now, 0.0) * min(share, 1.0)
 
-    def _submit(self, workers: Workers, active: _Active, running: dict[Future[list[Discovery]], _Active]) -> None:
-        if active.chain.ending is None:
-            running[workers.submit(active.chain.state, active.workspace)] = active
+    def _submit(self, workers: Workers, active: _Active) -> None:
+        seconds = 0.0 if active.n_failures else max(active.deadline - time.perf_counter(), 0.0)
+        try:
+            future = workers.submit(active.chain.state, seconds)
+        except Exception as error:
+            future = Future()
+            future.set_exception(error)
+        self._running[future] = active
 
-    def _collect(self, workers: Workers, running: dict[Future[list[Discovery]], _Active], seconds: float) -> None:
-        """Take in what is ready and send chains that have not ended on their way again."""
-        for future in wait(running, timeout=seconds, return_when=FIRST_COMPLETED).done:
-            active = running.pop(future)
-            chain = active.chain
+    def _collect(self) -> None:
+        """Take in what is done; chains that have not ended are ready for more."""
+        for future in wait(self._running, timeout=_POLL, return_when=FIRST_COMPLETED).done:
+            active = self._running.pop(future)
             try:
                 found = future.result()
+            except BrokenExecutor as error:
+                if active.is_alone:
+                    self._fail(active, error)
+                following = self._suspects
             except Exception as error:
-                self._fail(workers, active, error)
+                self._fail(active, error)
+                following = self._ready
             else:
-                active.n_failures = 0
-                self._absorb(chain, found)
-                if chain.ending is None and time.perf_counter() >= active.deadline:
-                    chain.ending = OUT_OF_TIME
-            if not self._is_interrupted:
-                self._submit(workers, active, running)
+                active.n_failures, active.is_alone = 0, False
+                self._absorb(active.chain, found)
+                if active.chain.ending is None and time.perf_counter() >= active.deadline:
+                    active.chain.ending = OUT_OF_TIME
+                following = self._ready
+            if active.chain.ending is None:
+                following.append(active)
 
     def _absorb(self, chain: ChainResult, found: Sequence[Discovery]) -> None:
         for discovery in found:
@@ -222,23 +245,25 @@ class _Run:
                 try:
                     self._report(self._overall(progress))
                 except KeyboardInterrupt:
-                    self._is_interrupted = True
+                    self._n_interrupts += 1
 
-    def _fail(self, workers: Workers, active: _Active, error: Exception) -> None:
+    def _fail(self, active: _Active, error: Exception) -> None:
         """Try again from the last state, which nothing can have damaged, unless that failed before."""
         active.n_failures += 1
-        active.workspace = workers.make_workspace()
         if active.n_failures >= _ATTEMPTS:
             active.chain.ending = FAILED
             self._errors[active.chain.number] = error
 
-    def _overall(self, latest: Progress) -> RunProgress:
+    def _share_done(self) -> float:
         each = self.problem.config.n_populations
         n_done = [each if chain.ending else min(len(chain.history), each) for chain in self.chains]
-        done = sum(n_done) / (each * len(self.chains))
+        return sum(n_done) / (each * len(self.chains))
+
+    def _overall(self, latest: Progress) -> RunProgress:
+        done = self._share_done()
         lasts = [chain.history[-1] for chain in self.chains if chain.history]
         elapsed = time.perf_counter() - self._began
-        fresh = done - self._n_restored / (each * len(self.chains))
+        fresh = done - self._done_before
         left = elapsed * (1.0 - done) / fresh if fresh > 0.0 else np.inf
         limit = self.problem.config.max_seconds
         return RunProgress(
@@ -255,18 +280,18 @@ class _Run:
 
     @contextlib.contextmanager
     def heeding_interrupts(self) -> Iterator[None]:
-        """Let Ctrl-C stop the run after the populations under way; a second one raises as usual."""
+        """Let Ctrl-C stop the run: once, after what is under way; twice, without waiting; then as usual."""
         usual = signal.getsignal(signal.SIGINT)
-        is_ours_to_take = threading.current_thread() is threading.main_thread() and usual is signal.default_int_handler
-        if not is_ours_to_take:
+        if threading.current_thread() is not threading.main_thread() or not callable(usual):
             yield
             return
 
         def interrupt(*_: object) -> None:
-            self._is_interrupted = True
-            signal.signal(signal.SIGINT, usual)
-            if sys.stderr.isatty():
-                print("\nStopping after the populations under way; Ctrl-C again to give up at once.", file=sys.stderr)
+            self._n_interrupts += 1
+            if self._n_interrupts > 1:
+                signal.signal(signal.SIGINT, usual)
+            elif sys.stderr is not None and sys.stderr.isatty():
+                print("\nStopping after the populations under way; Ctrl-C again not to wait.", file=sys.stderr)
 
         signal.signal(signal.SIGINT, interrupt)
         try:
@@ -276,6 +301,7 @@ class _Run:
 
     def raise_or_warn(self) -> None:
         """Say what is missing; an error if there is nothing at all."""
+        is_incomplete = any(chain.ending is None for chain in self.chains)
         for chain in self.chains:
             if chain.ending is None:
                 chain.ending = INTERRUPTED
@@ -285,7 +311,7 @@ class _Run:
             f"Chain {number} failed after {len(self.chains[number].history)} populations, {_ATTEMPTS} times: {error!r}."
             for number, error in self._errors.items()
         ]
-        if self._is_interrupted:
+        if is_incomplete:
             counts = [len(chain.history) for chain in self.chains]
             messages.append(f"The search was interrupted; populations explored by each chain: {counts}.")
         if messages:

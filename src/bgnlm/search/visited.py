@@ -36,14 +36,14 @@ class ModelRows:
 
     keys: AnyArray
     log_marginal: FloatArray
-    starts: IntArray
+    starts: AnyArray
     members: AnyArray
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
-    def sizes(self) -> IntArray:
+    def sizes(self) -> AnyArray:
         """Number of features of each model."""
         return np.diff(self.starts)
 
@@ -54,7 +54,7 @@ class ModelRows:
     def take(self, models: IntArray) -> "ModelRows":
         """Return some of the models, in the order given."""
         sizes = self.sizes[models]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = _starts(sizes)
         places = np.repeat(self.starts[models] - starts[:-1], sizes) + np.arange(starts[-1])
         return ModelRows(self.keys[models], self.log_marginal[models], starts, self.members[places])
 
@@ -74,7 +74,7 @@ class ModelRows:
 
 def no_models() -> ModelRows:
     """Return an empty set of models."""
-    return ModelRows(np.empty(0, np.uint64), np.empty(0), np.zeros(1, np.int64), np.empty(0, np.int32))
+    return ModelRows(np.empty(0, np.uint64), np.empty(0), _starts(np.empty(0, np.int64)), np.empty(0, np.uint16))
 
 
 def join(parts: Sequence[ModelRows]) -> ModelRows:
@@ -85,7 +85,7 @@ def join(parts: Sequence[ModelRows]) -> ModelRows:
     return ModelRows(
         np.concatenate([part.keys for part in parts]),
         np.concatenate([part.log_marginal for part in parts]),
-        np.concatenate([[0], np.cumsum(sizes)]),
+        _starts(sizes),
         np.concatenate([part.members for part in parts]),
     )
 
@@ -98,8 +98,20 @@ def rows_of(included: BoolArray, classes: IntArray, class_keys: AnyArray, log_ma
     for j, key in enumerate(class_keys[order]):
         keys[included[:, j]] ^= key
     columns = np.nonzero(included)[1]
-    starts = np.concatenate([[0], np.cumsum(included.sum(axis=1))])
-    return ModelRows(keys, log_marginal, starts, classes[columns].astype(np.int32))
+    return ModelRows(keys, log_marginal, _starts(included.sum(axis=1)), _compact(classes[columns]))
+
+
+def _starts(sizes: AnyArray) -> AnyArray:
+    """Where each model begins, and the end, in as few bytes as will do: there may be millions."""
+    total = int(sizes.sum())
+    starts = np.zeros(len(sizes) + 1, np.int32 if total < 2**31 else np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def _compact(numbers: AnyArray) -> AnyArray:
+    """Numbers of classes in as few bytes as will do."""
+    return numbers.astype(np.uint16 if numbers.max(initial=0) < 2**16 else np.int32)
 
 
 class VisitedModels:
@@ -191,7 +203,7 @@ def rekeyed(rows: ModelRows, class_of: IntArray, class_keys: AnyArray) -> ModelR
     twice = (members[1:] == members[:-1]) & (model[1:] == model[:-1])
     keys = np.zeros(len(rows), np.uint64)
     np.bitwise_xor.at(keys, model, class_keys[members])
-    renamed = replace(rows, keys=keys, members=members.astype(np.int32))
+    renamed = replace(rows, keys=keys, members=_compact(members))
     if not twice.any():
         return renamed
     good = np.ones(len(rows), np.bool_)

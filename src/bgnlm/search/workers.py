@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,13 +24,12 @@ import loky
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
-from bgnlm._validation import check_count
-from bgnlm.errors import SettingError
+from bgnlm.errors import SettingError, WorkerError
 from bgnlm.search.gmjmcmc import ChainState, Discovery, Workspace, step
 from bgnlm.search.problem import SearchProblem
 
 _SLICE = 0.25  # seconds; the state of a chain travels in a few milliseconds
-_RESUMPTIONS = 10.0  # a slice takes at least so many times what it takes to resume the chain
+_WORKSPACES = 2  # that a worker keeps in case their chains come back to it
 _WATCH = 1.0  # seconds
 _IDLE = 60  # seconds until processes that have nothing to do are given up
 # Sums must be added up in the same order everywhere, and n workers must not use n times all cores.
@@ -43,28 +43,30 @@ class Workers(Protocol):
 
     n_workers: int
 
-    def submit(self, state: ChainState, workspace: Workspace | None) -> "Future[list[Discovery]]":
-        """Advance a chain for a while; the workspace is one that was left there, if it is at hand."""
-
-    def make_workspace(self) -> Workspace | None:
-        """Return a workspace for another chain, if workers can use one."""
+    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
+        """Advance a chain for a while, at most so many seconds beyond one population."""
 
     def close(self, abandon: bool) -> None:
         """Let go of everything; with `abandon`, also of what is under way."""
 
 
-def hire(problem: SearchProblem, n_jobs: int | None) -> Workers:
-    """Return the workers that joblib would use here for so many jobs."""
-    if n_jobs is not None and (n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int)):
-        raise SettingError(
-            f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}. Use -1 for all cores."
-        )
+def check_jobs(n_jobs: int | None) -> int | None:
+    """Check for a number of jobs as joblib has them."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise SettingError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}. Use -1 for all cores.")
+    return int(n_jobs)
+
+
+def hire(problem: SearchProblem, n_jobs: int | None, n_chains: int) -> Workers:
+    """Return the workers that joblib would use here for so many jobs, and no more than there are chains."""
     backend, usual = get_active_backend()
-    n_workers = check_count(backend.effective_n_jobs(usual if n_jobs is None else n_jobs), "n_jobs", low=1)
+    n_workers = min(backend.effective_n_jobs(usual if n_jobs is None else n_jobs), n_chains)
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
         return DaskWorkers(problem, n_workers, backend.client)
-    if n_workers == 1 or kind == "SequentialBackend":
+    if n_workers <= 1 or kind == "SequentialBackend":
         return LocalWorkers(problem, 1)
     if kind == "ThreadingBackend":
         return LocalWorkers(problem, n_workers)
@@ -75,11 +77,77 @@ def hire(problem: SearchProblem, n_jobs: int | None) -> Workers:
     )
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread."""
-    with threadpool_limits(1):
-        yield
+class _OneThread:
+    """Keeps linear algebra to one thread while anybody wants that; the limit is one of the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._limit: Any = None
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._n_users += 1
+            if self._n_users == 1:
+                self._limit = threadpool_limits(1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if self._n_users == 0:
+                    self._limit.restore_original_limits()
+
+
+one_thread = _OneThread()
+
+
+class _Workspaces:
+    """What chains left behind in this process, a few at a time."""
+
+    def __init__(self, n_kept: int) -> None:
+        self._n_kept = n_kept
+        self._left: list[Workspace] = []
+        self._lock = threading.Lock()
+
+    def take(self, problem: SearchProblem, state: ChainState) -> Workspace:
+        """Return the workspace of a chain, a new one if it is not here."""
+        with self._lock:
+            for work in self._left:
+                if work.problem is problem and work.state is not None and state.is_same_as(work.state):
+                    self._left.remove(work)
+                    return work
+        return Workspace(problem)
+
+    def leave(self, work: Workspace) -> None:
+        """Leave a workspace for later."""
+        with self._lock:
+            self._left.append(work)
+            del self._left[: -self._n_kept]
+
+
+def advance_for_a_while(
+    problem: SearchProblem, state: ChainState, seconds: float, workspaces: _Workspaces
+) -> list[Discovery]:
+    """Explore populations until the time is over or the last one was explored, at least one.
+
+    If exploring fails, what was found before is returned; the next attempt will fail at once.
+    """
+    began = time.perf_counter()
+    found: list[Discovery] = []
+    work = workspaces.take(problem, state)
+    with one_thread():
+        while not found or (time.perf_counter() - began < seconds and state.n_explored < problem.config.n_populations):
+            try:
+                state, discovery = step(work, state)
+            except Exception:
+                if found:
+                    return found
+                raise
+            found.append(discovery)
+    workspaces.leave(work)
+    return found
 
 
 class LocalWorkers:
@@ -88,20 +156,18 @@ class LocalWorkers:
     def __init__(self, problem: SearchProblem, n_workers: int) -> None:
         self.n_workers = n_workers
         self._problem = problem
+        self._workspaces = _Workspaces(n_workers)
         self._threads: Executor | None = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
-    def make_workspace(self) -> Workspace:
-        """Return a workspace for another chain."""
-        return Workspace(self._problem)
-
-    def submit(self, state: ChainState, workspace: Workspace | None) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
         """Explore one population."""
-        work = workspace or self.make_workspace()
+        del seconds
+        arguments = (self._problem, state, 0.0, self._workspaces)
         if self._threads is not None:
-            return self._threads.submit(_one_population, work, state)
+            return self._threads.submit(advance_for_a_while, *arguments)
         future: Future[list[Discovery]] = Future()
         try:
-            future.set_result(_one_population(work, state))
+            future.set_result(advance_for_a_while(*arguments))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -112,76 +178,94 @@ class LocalWorkers:
             self._threads.shutdown(wait=not abandon, cancel_futures=True)
 
 
-def _one_population(work: Workspace, state: ChainState) -> list[Discovery]:
-    return [step(work, state)[1]]
+_workspaces = _Workspaces(_WORKSPACES)  # of a process that works for another one
 
 
-def advance_for_a_while(problem: SearchProblem, state: ChainState, seconds: float) -> list[Discovery]:
-    """Explore populations until the time is over or the last one was explored, at least one."""
-    began = time.perf_counter()
-    found: list[Discovery] = []
-    with one_thread():
-        work = Workspace(problem)
-        work.resume(state)
-        enough = max(seconds, _RESUMPTIONS * (time.perf_counter() - began))
-        while not found or (time.perf_counter() - began < enough and state.n_explored < problem.config.n_populations):
-            state, discovery = step(work, state)
-            found.append(discovery)
-    return found
+def _advance_elsewhere(problem: SearchProblem, state: ChainState, seconds: float) -> list[Discovery]:
+    """As `advance_for_a_while`; any error becomes one that can travel."""
+    try:
+        return advance_for_a_while(problem, state, seconds, _workspaces)
+    except Exception as error:
+        raise WorkerError(f"{type(error).__name__}: {error}") from None
 
 
 class ProcessWorkers:
     """Chains advance in other processes of this machine, which read the problem from a file they share.
 
-    Processes stay for the next search; one that dies takes its slice with it, and all are replaced.
+    Processes stay for the next search. If one dies, all are replaced.
     """
 
     def __init__(self, problem: SearchProblem, n_workers: int) -> None:
         self.n_workers = n_workers
         self._file = SharedFile(problem)
-        for _ in range(n_workers):  # they start and import while the first population is explored here
-            _processes(n_workers).submit(_nothing)
+        self._pool = _take_pool(n_workers)
 
-    def make_workspace(self) -> None:
-        """Return nothing: a workspace stays where it is."""
-
-    def submit(self, state: ChainState, workspace: Workspace | None) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
         """Advance a chain for a while."""
-        del workspace
+        arguments = (_advance_from_file, self._file.path, state, min(seconds, _SLICE))
         try:
-            return self._submit(state)
-        except BrokenExecutor:
-            _dismiss()
-            return self._submit(state)
-
-    def _submit(self, state: ChainState) -> "Future[list[Discovery]]":
-        pool = _processes(self.n_workers)
-        future: Future[list[Discovery]] = pool.submit(_advance_from_file, self._file.path, state, _SLICE)
+            future: Future[list[Discovery]] = _submit(self._pool, *arguments)
+        except (BrokenExecutor, loky.process_executor.ShutdownExecutorError):
+            _dismiss(self._pool)
+            self._pool = _take_pool(self.n_workers)
+            future = _submit(self._pool, *arguments)
         return future
 
     def close(self, abandon: bool) -> None:
-        """Keep the processes for the next search, unless they are busy with something that nobody waits for."""
+        """Leave the processes for the next search, unless they are busy with something that nobody waits for."""
         if abandon:
-            _dismiss()
+            _dismiss(self._pool)
+        else:
+            _leave_pool(self.n_workers, self._pool)
         self._file.remove()
 
 
-_pools: dict[int, Any] = {}  # the processes that stay, by their number; joblib's own are left to it
+_idle: dict[int, Any] = {}  # pools that nobody uses, by the number of their processes; joblib's own are left to it
+_idle_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # they belong to the parent
 
 
-def _processes(n_workers: int) -> Any:
-    if n_workers not in _pools:
-        _dismiss()
-        _pools[n_workers] = loky.ProcessPoolExecutor(
+def _take_pool(n_workers: int) -> Any:
+    """Return processes that can work; they start and import while the first population is explored here."""
+    with _idle_lock:
+        pool = _idle.pop(n_workers, None)
+    while True:
+        try:
+            for _ in range(n_workers if pool is not None else 0):
+                _submit(pool, _nothing)
+        except (BrokenExecutor, loky.process_executor.ShutdownExecutorError):
+            _dismiss(pool)
+            pool = None
+        if pool is not None:
+            return pool
+        pool = loky.ProcessPoolExecutor(
             n_workers, timeout=_IDLE, initializer=_begin_work, initargs=(os.getpid(),), env=_ONE_THREAD
         )
-    return _pools[n_workers]
 
 
-def _dismiss() -> None:
-    """Stop all processes, whatever they do."""
-    while _pools:
-        _pools.popitem()[1].shutdown(wait=True, kill_workers=True)
+def _leave_pool(n_workers: int, pool: Any) -> None:
+    with _idle_lock:
+        others = [_idle.pop(number) for number in list(_idle)]
+        _idle[n_workers] = pool
+    for other in others:
+        _dismiss(other)
+
+
+def _dismiss(pool: Any) -> None:
+    """Stop processes, whatever they do."""
+    pool.shutdown(wait=True, kill_workers=True)
+
+
+def _submit(pool: Any, *arguments: Any) -> Any:
+    """Submit a task; Ctrl-C does not reach processes that this starts, not even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return pool.submit(*arguments)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(*arguments)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_work(parent: int) -> None:
@@ -193,6 +277,8 @@ def _begin_work(parent: int) -> None:
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_WATCH)
+    for path in list(_problem_of):  # the parent had no time to do it
+        _remove(path)
     os._exit(1)
 
 
@@ -208,11 +294,18 @@ class SharedFile:
         head = cloudpickle.dumps(problem, protocol=5, buffer_callback=buffers.append)
         blocks = [head, *(buffer.raw() for buffer in buffers)]
         handle, self.path = tempfile.mkstemp(prefix="bgnlm-", suffix=".problem")
-        with os.fdopen(handle, "wb") as file:
-            file.write(pickle.dumps([len(block) for block in blocks]))
-            for block in blocks:
-                file.write(b"\0" * (-file.tell() % 64))
-                file.write(block)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(pickle.dumps([len(block) for block in blocks]))
+                for block in blocks:
+                    file.write(b"\0" * (-file.tell() % 64))
+                    file.write(block)
+        except OSError as error:
+            self.remove()
+            raise WorkerError(
+                f"The data cannot be written to {self.path}, where processes would read them: "
+                f"{error.strerror or error}. Set TMPDIR to a folder with more room, or use threads or n_jobs=1."
+            ) from None
 
     @staticmethod
     def read(path: str) -> SearchProblem:
@@ -231,7 +324,12 @@ class SharedFile:
 
     def remove(self) -> None:
         """Remove the file; who has mapped it keeps it."""
-        Path(self.path).unlink(missing_ok=True)
+        _remove(self.path)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):  # some systems keep a file that somebody has mapped
+        Path(path).unlink()
 
 
 _problem_of: dict[str, SearchProblem] = {}
@@ -241,7 +339,7 @@ def _advance_from_file(path: str, state: ChainState, seconds: float) -> list[Dis
     if path not in _problem_of:
         _problem_of.clear()
         _problem_of[path] = SharedFile.read(path)
-    return advance_for_a_while(_problem_of[path], state, seconds)
+    return _advance_elsewhere(_problem_of[path], state, seconds)
 
 
 class DaskWorkers:
@@ -257,18 +355,16 @@ class DaskWorkers:
     def _send(self) -> Any:
         return self._client.scatter([self._problem], broadcast=True, hash=False)[0]
 
-    def make_workspace(self) -> None:
-        """Return nothing: a workspace stays where it is."""
-
-    def submit(self, state: ChainState, workspace: Workspace | None) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
         """Advance a chain for a while."""
-        del workspace
         if self._sent.status != "finished":  # all workers that had it are gone
             self._sent = self._send()
-        future: Future[list[Discovery]] = self._futures.submit(advance_for_a_while, self._sent, state, _SLICE)
+        arguments = (_advance_elsewhere, self._sent, state, min(seconds, _SLICE))
+        future: Future[list[Discovery]] = self._futures.submit(*arguments)
         return future
 
     def close(self, abandon: bool) -> None:
-        """Take back what is under way and leave the cluster as it was."""
-        self._futures.shutdown(wait=not abandon)
-        self._sent.release()
+        """Take back what is under way and leave the cluster as it was, if it is still there."""
+        with contextlib.suppress(Exception):
+            self._futures.shutdown(wait=not abandon)
+            self._sent.release()
