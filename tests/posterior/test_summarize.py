@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bgnlm
 from bgnlm.features import Input
-from bgnlm.posterior.summarize import chain_weights, summarize, weighted_inclusion
+from bgnlm.posterior.summarize import sum_by_chain, summarize
 from bgnlm.search.config import Limits, SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
@@ -90,14 +90,14 @@ def test_as_text():
 def test_in_weighted_sums_a_model_counts_once_for_every_chain_that_saw_it(chains):
     parts = [found_models(scores) for scores in chains]
     masses = [sum(joint(scores).values()) for scores in chains]
-    weights = chain_weights(parts)
+    weights = sum_by_chain(parts).weights
     assert weights.sum() == pytest.approx(1.0)
     assert weights == pytest.approx(np.array(masses) / sum(masses))
     expected = np.zeros(4)
     for scores in chains:
         for model, weight in joint(scores).items():
             expected[list(model)] += weight / sum(masses)
-    assert weighted_inclusion(parts) == pytest.approx(expected)
+    assert sum_by_chain(parts).weighted == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -112,10 +112,10 @@ def test_union_and_weighted_sum_agree_where_every_chain_saw_the_same(data):
     problem = define_problem(y, X, prior=ModelPrior(penalty=1.0, complexity="oc+1"), config=config)
     chains = run_chains(problem, 3, 1)
     parts = list(by_chain(chains, common_classes(problem, chains)))
-    assert chain_weights(parts) == pytest.approx([1 / 3] * 3)
+    assert sum_by_chain(parts).weights == pytest.approx([1 / 3] * 3)
     posterior = summarize(unite(problem, chains))
     exact = bgnlm.enumerate_models(y, X, penalty=1.0)
-    sums = dict(zip(parts[0].features, weighted_inclusion(parts), strict=True))
+    sums = dict(zip(parts[0].features, sum_by_chain(parts).weighted, strict=True))
     for name, probability in zip(exact.names, exact.inclusion_probabilities, strict=True):
         assert posterior.probability_of(Input(name)) == pytest.approx(probability, abs=1e-6)
         assert sums[Input(name)] == pytest.approx(probability, abs=1e-6)
@@ -131,7 +131,7 @@ def test_weighted_sums_of_chains_that_saw_different_models(data):
     log_joints = np.concatenate([part.log_joint for part in parts])
     subsets = [part.rows.members_of(i).tolist() for part in parts for i in range(len(part.rows))]
     expected = naive.inclusion(naive.enumerate_probabilities(log_joints), subsets, len(parts[0].features))
-    assert weighted_inclusion(parts) == pytest.approx(expected, abs=1e-10)
+    assert sum_by_chain(parts).weighted == pytest.approx(expected, abs=1e-10)
     assert len({len(part.rows) for part in parts}) > 1
 
 

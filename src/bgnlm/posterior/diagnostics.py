@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.posterior.summarize import Posterior, inclusion, shares
+from bgnlm.posterior.summarize import Posterior, sum_by_chain
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
 from bgnlm.search.union import FoundModels
-from bgnlm.search.visited import log_sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,17 +87,15 @@ def diagnose(chains: Sequence[ChainResult], parts: Iterable[FoundModels], poster
     """Compare chains with each other; `parts` are their models in terms of the classes of the posterior."""
     place = {feature: j for j, feature in enumerate(posterior.found.features)}
     columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
-    by_part = [(log_sum(part.log_joint), inclusion(part)[columns]) for part in parts]
-    each = np.array([probabilities for _, probabilities in by_part]).reshape(len(by_part), len(columns))
-    weights = shares(np.array([log_mass for log_mass, _ in by_part]))
-    mean = np.minimum(weights @ each, 1.0)
+    sums = sum_by_chain(parts)
+    each, mean = sums.inclusion[:, columns], sums.weighted[columns]
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
         endings=tuple(chain.ending or "" for chain in chains),
-        chain_weights=weights,
+        chain_weights=sums.weights,
         chain_probabilities=each,
         weighted_probabilities=mean,
-        disagreement=np.sqrt(weights @ np.square(each - mean)),
+        disagreement=np.sqrt(sums.weights @ np.square(each - mean)),
         tally=np.sum([chain.tally for chain in chains], axis=0),
         n_models=len(posterior),
         n_scored=sum(chain.n_scored for chain in chains),

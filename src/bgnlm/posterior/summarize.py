@@ -1,7 +1,8 @@
 """Posterior probabilities of models and features over the models visited (sections 3 and 3.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,25 +91,31 @@ def summarize(found: FoundModels) -> Posterior:
     )
 
 
-def chain_weights(parts: Sequence[FoundModels]) -> FloatArray:
-    """u_b: the share of each chain in the mass that all chains found, where a model counts once for every chain."""
-    return shares(np.array([log_sum(part.log_joint) for part in parts]))
+class ChainSums(NamedTuple):
+    """The memory-lean alternative to a union: each chain by itself, with the weight it has among the others.
+
+    Attributes
+    ----------
+    weights
+        u_b: share of each chain in the mass that all chains found, where a model counts once for every chain.
+    inclusion
+        (chains, classes): inclusion probabilities, renormalised over the models of one chain.
+    """
+
+    weights: FloatArray
+    inclusion: FloatArray
+
+    @property
+    def weighted(self) -> FloatArray:
+        """Inclusion probabilities of the common classes as the paper's weighted sums over the chains."""
+        return np.minimum(self.weights @ self.inclusion, 1.0)
 
 
-def shares(log_masses: FloatArray) -> FloatArray:
-    """Return the share of each mass in their sum."""
-    return np.asarray(np.exp(log_masses - np.logaddexp.reduce(log_masses)))
-
-
-def weighted_inclusion(parts: Sequence[FoundModels]) -> FloatArray:
-    """Inclusion probabilities of the common classes as the paper's weighted sums over the chains, not of the union."""
-    total = np.zeros(len(parts[0].features))
-    for part, weight in zip(parts, chain_weights(parts), strict=True):
-        total += weight * inclusion(part)
-    return np.minimum(total, 1.0)
-
-
-def inclusion(part: FoundModels) -> FloatArray:
-    """Inclusion probability of each class, renormalised over the models of one chain."""
-    log_joint = part.log_joint
-    return part.rows.sum_by_member(np.exp(log_joint - log_sum(log_joint)), len(part.features))
+def sum_by_chain(parts: Iterable[FoundModels]) -> ChainSums:
+    """Sum over the models of each chain; `parts` are in terms of common classes, and need not be there at once."""
+    log_masses, inclusion = [], []
+    for part in parts:
+        log_joint = part.log_joint
+        log_masses.append(log_sum(log_joint))
+        inclusion.append(part.rows.sum_by_member(np.exp(log_joint - log_masses[-1]), len(part.features)))
+    return ChainSums(np.exp(np.array(log_masses) - np.logaddexp.reduce(log_masses)), np.array(inclusion))
