@@ -197,8 +197,9 @@ def test_limits_of_model_size_hold_in_the_union(law):
     assert unite(problem, run_chains(problem, 2, 1)).rows.sizes.max() == 1
 
 
-def test_the_cap_holds_while_chains_are_united(law):
+def test_the_cap_holds_while_chains_are_united(law, monkeypatch):
     """Many chains with more models than may be kept: the best of all of them, whatever the order."""
+    monkeypatch.setattr("bgnlm.search.union._AT_ONCE", 50)
     config = SearchConfig(n_populations=4, population_size=7, n_candidates=60, window=50.0)
     problem = define_problem(**law, config=config)
     chains = run_chains(problem, 6, 3)

@@ -12,6 +12,8 @@ from bgnlm.search.classes import FeatureClasses
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, no_models, rekeyed
 
+_AT_ONCE = 1_000_000  # models; there may be many chains, and not room for all that they found
+
 
 @dataclass(frozen=True, eq=False)
 class FoundModels:
@@ -83,19 +85,17 @@ def unite(problem: SearchProblem, chains: Sequence[ChainResult], common: CommonC
     if common is None:
         common = common_classes(problem, chains)
     most = problem.config.max_models
-    rows, log_discarded = no_models(), -np.inf
-    dropped = np.empty(0, np.uint64)
+    parts, log_masses = [no_models()], []
     for part in by_chain(chains, common):
-        log_discarded = np.logaddexp(log_discarded, part.log_discarded)
-        fresh = part.rows.take(np.flatnonzero(~np.isin(part.rows.keys, dropped)))
-        rows = distinct(join([rows, fresh]))
-        if len(rows) > 2 * most:  # there may be many chains, and not room for all their models at once
-            rows, weak = _split(rows, common.costs, most)
-            log_discarded = np.logaddexp(log_discarded, log_sum(_log_joint(weak, common.costs)))
-            dropped = np.union1d(dropped, weak.keys)
-    rows, weak = _split(rows, common.costs, most)
-    log_discarded = np.logaddexp(log_discarded, log_sum(_log_joint(weak, common.costs)))
-    return FoundModels(common.features, common.costs, rows, float(log_discarded))
+        parts.append(part.rows)
+        log_masses.append(part.log_discarded)
+        if sum(map(len, parts)) > max(2 * most, _AT_ONCE):
+            strong, weak = _split(distinct(join(parts)), common.costs, most)
+            parts = [strong]
+            log_masses.append(log_sum(_log_joint(weak, common.costs)))  # what is found again is counted again
+    rows, weak = _split(distinct(join(parts)), common.costs, most)
+    log_masses.append(log_sum(_log_joint(weak, common.costs)))
+    return FoundModels(common.features, common.costs, rows, float(np.logaddexp.reduce(log_masses)))
 
 
 def _split(rows: ModelRows, costs: FloatArray, most: int) -> tuple[ModelRows, ModelRows]:
