@@ -28,7 +28,7 @@ from bgnlm.errors import SettingError, WorkerError
 from bgnlm.search.gmjmcmc import ChainState, Discovery, Workspace, step
 from bgnlm.search.problem import SearchProblem
 
-_SLICE = 0.25  # seconds; the state of a chain travels in a few milliseconds
+_SLICE = 0.5  # seconds; the state of a chain travels in a few milliseconds
 _WORKSPACES = 2  # that a worker keeps in case their chains come back to it
 _WATCH = 1.0  # seconds
 _IDLE = 60  # seconds until processes that have nothing to do are given up
