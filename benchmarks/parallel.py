@@ -149,13 +149,12 @@ def weak() -> SearchProblem:
 
 
 def memory() -> None:
-    """Largest memory of the parent, with what Python and the kernels take."""
+    """Largest memory of the parent, with what Python and the kernels take; Linux only."""
     run_program(
         """
-    import resource
     problem = weak() if sys.argv[1] == "weak" else kepler(0.5)
     run_chains(problem, 1, 0)
-    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 2**10
     before, began = peak(), time.perf_counter()
     chains = run_chains(problem, 64, 1, n_jobs=2)
     searched = time.perf_counter() - began

@@ -28,7 +28,7 @@ from bgnlm.errors import SettingError, WorkerError
 from bgnlm.search.gmjmcmc import ChainState, Discovery, Workspace, step
 from bgnlm.search.problem import SearchProblem
 
-_SLICE = 0.5  # seconds; the state of a chain travels in a few milliseconds
+SLICE = 0.5  # seconds; the state of a chain travels in a few milliseconds
 _WORKSPACES = 2  # that a worker keeps in case their chains come back to it
 _WATCH = 1.0  # seconds
 _IDLE = 60  # seconds until processes that have nothing to do are given up
@@ -43,7 +43,7 @@ class Workers(Protocol):
 
     n_workers: int
 
-    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> Future[list[Discovery]]:
         """Advance a chain for a while, at most so many seconds beyond one population."""
 
     def close(self, abandon: bool) -> None:
@@ -65,6 +65,8 @@ def hire(problem: SearchProblem, n_jobs: int | None, n_chains: int) -> Workers:
     n_workers = min(backend.effective_n_jobs(usual if n_jobs is None else n_jobs), n_chains)
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
+        from bgnlm.search.cluster import DaskWorkers
+
         return DaskWorkers(problem, n_workers, backend.client)
     if n_workers <= 1 or kind == "SequentialBackend":
         return LocalWorkers(problem, 1)
@@ -159,7 +161,7 @@ class LocalWorkers:
         self._workspaces = _Workspaces(n_workers)
         self._threads: Executor | None = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
-    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> Future[list[Discovery]]:
         """Explore one population."""
         del seconds
         arguments = (self._problem, state, 0.0, self._workspaces)
@@ -181,7 +183,7 @@ class LocalWorkers:
 _workspaces = _Workspaces(_WORKSPACES)  # of a process that works for another one
 
 
-def _advance_elsewhere(problem: SearchProblem, state: ChainState, seconds: float) -> list[Discovery]:
+def advance_elsewhere(problem: SearchProblem, state: ChainState, seconds: float) -> list[Discovery]:
     """As `advance_for_a_while`; any error becomes one that can travel."""
     try:
         return advance_for_a_while(problem, state, seconds, _workspaces)
@@ -200,9 +202,9 @@ class ProcessWorkers:
         self._file = SharedFile(problem)
         self._pool = _take_pool(n_workers)
 
-    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
+    def submit(self, state: ChainState, seconds: float) -> Future[list[Discovery]]:
         """Advance a chain for a while."""
-        arguments = (_advance_from_file, self._file.path, state, min(seconds, _SLICE))
+        arguments = (_advance_from_file, self._file.path, state, min(seconds, SLICE))
         try:
             future: Future[list[Discovery]] = _submit(self._pool, *arguments)
         except (BrokenExecutor, loky.process_executor.ShutdownExecutorError):
@@ -339,32 +341,4 @@ def _advance_from_file(path: str, state: ChainState, seconds: float) -> list[Dis
     if path not in _problem_of:
         _problem_of.clear()
         _problem_of[path] = SharedFile.read(path)
-    return _advance_elsewhere(_problem_of[path], state, seconds)
-
-
-class DaskWorkers:
-    """Chains advance on a Dask cluster. The problem is sent to each of its workers once."""
-
-    def __init__(self, problem: SearchProblem, n_workers: int, client: Any) -> None:
-        self.n_workers = n_workers
-        self._problem = problem
-        self._client = client
-        self._futures = client.get_executor(pure=False)
-        self._sent = self._send()
-
-    def _send(self) -> Any:
-        return self._client.scatter([self._problem], broadcast=True, hash=False)[0]
-
-    def submit(self, state: ChainState, seconds: float) -> "Future[list[Discovery]]":
-        """Advance a chain for a while."""
-        if self._sent.status != "finished":  # all workers that had it are gone
-            self._sent = self._send()
-        arguments = (_advance_elsewhere, self._sent, state, min(seconds, _SLICE))
-        future: Future[list[Discovery]] = self._futures.submit(*arguments)
-        return future
-
-    def close(self, abandon: bool) -> None:
-        """Take back what is under way and leave the cluster as it was, if it is still there."""
-        with contextlib.suppress(Exception):
-            self._futures.shutdown(wait=not abandon)
-            self._sent.release()
+    return advance_elsewhere(_problem_of[path], state, seconds)
