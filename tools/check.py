@@ -64,7 +64,7 @@ def lowest() -> Passed:
         return None
     environment = ROOT / ".venv-lowest"
     python = str(environment / Path(PYTHON).relative_to(sys.prefix))
-    tools = ["pytest", "pytest-xdist", "hypothesis"]
+    tools = ["pytest", "pytest-xdist", "hypothesis", "psutil"]
     return (
         (Path(python).exists() or run(PYTHON, "-m", "venv", str(environment)))
         and run(python, "-m", "pip", "install", "--quiet", "-e", ".", *pins(project), *tools)
@@ -74,7 +74,8 @@ def lowest() -> Passed:
 
 def pins(project: dict[str, Any]) -> list[str]:
     """Return the dependencies with every lower bound as the exact version."""
-    requirements: list[str] = project["dependencies"] + project["optional-dependencies"]["sympy"]
+    extras = project["optional-dependencies"]
+    requirements: list[str] = project["dependencies"] + extras["sympy"] + extras["dask"]
     unbounded = [requirement for requirement in requirements if ">=" not in requirement]
     if unbounded:
         raise SystemExit(f"pyproject.toml must give a lower bound (>=) for {', '.join(unbounded)}.")
