@@ -86,7 +86,9 @@ def run_chains(
         Called after each population.
     """
     root, jobs = _seed_sequence(random_state), check_jobs(n_jobs)
+    interrupts = _Interrupts()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(interrupts.heeded())
         stack.enter_context(one_thread())
         store = None
         if checkpoint is not None:
@@ -98,11 +100,10 @@ def run_chains(
             ChainResult(number, with_seed(first, seed), VisitedModels(problem.config.max_models))
             for number, seed in enumerate(seeds)
         ]
-        run = _Run(problem, chains, store, report)
+        run = _Run(problem, chains, store, report, interrupts)
         run.restore()
         if run.waiting:
-            with run.heeding_interrupts():
-                run.conduct(hire(problem, jobs, len(run.waiting)))
+            run.conduct(hire(problem, jobs, len(run.waiting)))
     for chain in chains:
         chain.visited.truncate(chain.costs)
     run.raise_or_warn()
@@ -132,11 +133,44 @@ class _Active:
     is_alone: bool = False
 
 
+class _Interrupts:
+    """Counts Ctrl-C: once to stop after what is under way, twice to stop without waiting, then as usual."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextlib.contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Take over the signal, where that is possible."""
+        usual = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(usual):
+            yield
+            return
+
+        def interrupt(*_: object) -> None:
+            self.count += 1
+            if self.count > 1:
+                signal.signal(signal.SIGINT, usual)
+            elif sys.stderr is not None and sys.stderr.isatty():
+                print("\nStopping after the populations under way; Ctrl-C again not to wait.", file=sys.stderr)
+
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+
 class _Run:
     """The chains of a run and what happens to them."""
 
     def __init__(
-        self, problem: SearchProblem, chains: Sequence[ChainResult], store: Checkpoint | None, report: Report | None
+        self,
+        problem: SearchProblem,
+        chains: Sequence[ChainResult],
+        store: Checkpoint | None,
+        report: Report | None,
+        interrupts: _Interrupts,
     ) -> None:
         self.problem = problem
         self.chains = chains
@@ -148,7 +182,7 @@ class _Run:
         self._running: dict[Future[list[Discovery]], _Active] = {}
         self._ready: deque[_Active] = deque()
         self._suspects: deque[_Active] = deque()  # one of these may have killed its worker
-        self._n_interrupts = 0
+        self._interrupts = interrupts
         self._errors: dict[int, Exception] = {}
 
     def restore(self) -> None:
@@ -166,10 +200,10 @@ class _Run:
         try:
             if workers.n_workers > 1:
                 self._explore_here(self.waiting[0])
-            while self._is_unfinished() and not self._n_interrupts:
+            while self._is_unfinished() and not self._interrupts.count:
                 self._send_out(workers)
                 self._collect()
-            while self._running and self._n_interrupts < 2:  # what is under way is still wanted
+            while self._running and self._interrupts.count < 2:  # what is under way is still wanted
                 self._collect()
         finally:
             workers.close(abandon=bool(self._running))
@@ -245,7 +279,7 @@ class _Run:
                 try:
                     self._report(self._overall(progress))
                 except KeyboardInterrupt:
-                    self._n_interrupts += 1
+                    self._interrupts.count += 1
 
     def _fail(self, active: _Active, error: Exception) -> None:
         """Try again from the last state, which nothing can have damaged, unless that failed before."""
@@ -277,27 +311,6 @@ class _Run:
             elapsed=elapsed,
             seconds_left=left if limit is None else min(left, max(limit - elapsed, 0.0)),
         )
-
-    @contextlib.contextmanager
-    def heeding_interrupts(self) -> Iterator[None]:
-        """Let Ctrl-C stop the run: once, after what is under way; twice, without waiting; then as usual."""
-        usual = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or not callable(usual):
-            yield
-            return
-
-        def interrupt(*_: object) -> None:
-            self._n_interrupts += 1
-            if self._n_interrupts > 1:
-                signal.signal(signal.SIGINT, usual)
-            elif sys.stderr is not None and sys.stderr.isatty():
-                print("\nStopping after the populations under way; Ctrl-C again not to wait.", file=sys.stderr)
-
-        signal.signal(signal.SIGINT, interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
 
     def raise_or_warn(self) -> None:
         """Say what is missing; an error if there is nothing at all."""
