@@ -260,7 +260,7 @@ def _dismiss(pool: Any) -> None:
 
 
 def _submit(pool: Any, *arguments: Any) -> Any:
-    """Submit a task; Ctrl-C does not reach processes that this starts, not even while they start."""
+    """Submit a task; Ctrl-C does not reach processes that this thread starts, not even while they start."""
     if not hasattr(signal, "pthread_sigmask"):
         return pool.submit(*arguments)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
