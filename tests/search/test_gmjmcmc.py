@@ -328,6 +328,18 @@ def test_every_kernel_is_used_and_accepted_somewhere(rng, family):
     assert chain.tally[USED].sum() == 250 * (config.n_populations - 1) + 1000
 
 
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_every_kernel_is_used_and_accepted_in_a_default_run(rng, family):
+    """Of a table with many inputs; populations of few features need no sampling."""
+    X = rng.normal(size=(60, 17))
+    y = X[:, 0] - X[:, 1] + 2.0 * rng.normal(size=60)
+    problem = define_problem(
+        y if family == "gaussian" else y > 0, X, family=family, config=SearchConfig(n_populations=4)
+    )
+    chain = run_chain(problem, seed())
+    assert (chain.tally > 0).all()
+
+
 def test_weights_are_frequencies(data):
     y, X = data
     config = replace(SMALL, informed=0, n_populations=8)

@@ -372,6 +372,17 @@ def test_an_error_in_the_first_population_is_one_of_its_chain(monkeypatch):
         assert [chain.ending for chain in run_chains(search, N_CHAINS, SEED)] == ["complete"] * 3
 
 
+def test_an_error_of_the_callback_is_the_callers(tmp_path):
+    """Also for the population that is explored in the parent if there are several workers."""
+
+    def report(_):
+        raise ValueError("mine")
+
+    for n_jobs in (1, 2):
+        with backend("threading", n_jobs), pytest.raises(ValueError, match="mine"):
+            run_chains(problem(2), 2, SEED, report=report)
+
+
 def test_if_nothing_can_be_had_the_error_is_raised(monkeypatch):
     def broken(*_):
         raise FloatingPointError("broken")

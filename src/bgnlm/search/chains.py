@@ -107,8 +107,7 @@ class ChainResult:
             self.visited.reprice(number, float(savings[number]))
         if savings.any():  # everything that has one of these features is worth more now
             fresh, self.log_mass = self.visited.rows(), -np.inf
-        joint = fresh.log_marginal - fresh.sum_over_members(self.costs)
-        self.log_mass = float(np.logaddexp(self.log_mass, log_sum(joint)))
+        self.log_mass = float(np.logaddexp(self.log_mass, log_sum(fresh.log_joint(self.costs))))
 
     def _reason_to_end(self, config: SearchConfig, gain: float, n_fresh: int) -> str | None:
         if self.state.n_explored >= config.n_populations:

@@ -213,8 +213,11 @@ class _Run:
 
     def _explore_here(self, chain: ChainResult) -> None:
         """Explore one population in this process, so that kernels are compiled once and not by all workers at once."""
-        with contextlib.suppress(Exception):  # it fails again where that can be dealt with
-            self._absorb(chain, advance(self.problem, chain.state, 1)[1])
+        try:
+            _, found = advance(self.problem, chain.state, 1)
+        except Exception:  # it fails again where that can be dealt with
+            return
+        self._absorb(chain, found)
 
     def _send_out(self, workers: Workers) -> None:
         """Give work to workers that have none; a chain whose worker may have died of it is advanced alone."""

@@ -39,7 +39,7 @@ class FoundModels:
     @property
     def log_joint(self) -> FloatArray:
         """Log p(y | m) + log p(m) of each model."""
-        return _log_joint(self.rows, self.costs)
+        return self.rows.log_joint(self.costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +92,16 @@ def unite(problem: SearchProblem, chains: Sequence[ChainResult], common: CommonC
         if sum(map(len, parts)) > max(2 * most, _AT_ONCE):
             strong, weak = _split(distinct(join(parts)), common.costs, most)
             parts = [strong]
-            log_masses.append(log_sum(_log_joint(weak, common.costs)))  # what is found again is counted again
+            log_masses.append(log_sum(weak.log_joint(common.costs)))  # what is found again is counted again
     rows, weak = _split(distinct(join(parts)), common.costs, most)
-    log_masses.append(log_sum(_log_joint(weak, common.costs)))
+    log_masses.append(log_sum(weak.log_joint(common.costs)))
     return FoundModels(common.features, common.costs, rows, float(np.logaddexp.reduce(log_masses)))
 
 
 def _split(rows: ModelRows, costs: FloatArray, most: int) -> tuple[ModelRows, ModelRows]:
-    """Return the most probable models, ties by key, and the others."""
-    order = np.lexsort((rows.keys, -_log_joint(rows, costs)))
+    """Return the most probable models, and the others."""
+    order = rows.by_probability(costs)
     return rows.take(order[:most]), rows.take(order[most:])
-
-
-def _log_joint(rows: ModelRows, costs: FloatArray) -> FloatArray:
-    return rows.log_marginal - rows.sum_over_members(costs)
 
 
 def by_chain(chains: Sequence[ChainResult], common: CommonClasses) -> Iterator[FoundModels]:

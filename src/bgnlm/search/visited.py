@@ -66,6 +66,14 @@ class ModelRows:
             totals[with_members] = np.add.reduceat(values[self.members], self.starts[with_members])
         return totals
 
+    def log_joint(self, costs: FloatArray) -> FloatArray:
+        """Log p(y | m) + log p(m) of each model, given what each class costs."""
+        return self.log_marginal - self.sum_over_members(costs)
+
+    def by_probability(self, costs: FloatArray) -> IntArray:
+        """Return the models, the most probable first, ties by key: the same in whatever order they came."""
+        return np.lexsort((self.keys, -self.log_joint(costs)))
+
     def sum_by_member(self, weights: FloatArray, n_classes: int) -> FloatArray:
         """Sum of the weights of the models that have each class."""
         sums = np.bincount(self.members, weights=np.repeat(weights, self.sizes), minlength=n_classes)
@@ -186,10 +194,9 @@ class VisitedModels:
         rows = self.rows()
         if len(rows) <= self.max_models:
             return
-        log_joint = rows.log_marginal - rows.sum_over_members(costs)
-        order = np.lexsort((rows.keys, -log_joint))
-        dropped = order[self.max_models :]
-        self.discard(log_sum(log_joint[dropped]), np.unique(rows.take(dropped).members))
+        order = rows.by_probability(costs)
+        dropped = rows.take(order[self.max_models :])
+        self.discard(log_sum(dropped.log_joint(costs)), np.unique(dropped.members))
         kept = rows.take(np.sort(order[: self.max_models]))
         self._parts = [kept]
 

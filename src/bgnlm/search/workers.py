@@ -32,6 +32,7 @@ SLICE = 0.5  # seconds; the state of a chain travels in a few milliseconds
 _WORKSPACES = 2  # that a worker keeps in case their chains come back to it
 _WATCH = 1.0  # seconds
 _IDLE = 60  # seconds until processes that have nothing to do are given up
+_UNUSABLE = (BrokenExecutor, loky.process_executor.ShutdownExecutorError)  # what a pool says that cannot go on
 # Sums must be added up in the same order everywhere, and n workers must not use n times all cores.
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -200,14 +201,18 @@ class ProcessWorkers:
     def __init__(self, problem: SearchProblem, n_workers: int) -> None:
         self.n_workers = n_workers
         self._file = SharedFile(problem)
-        self._pool = _take_pool(n_workers)
+        try:
+            self._pool = _take_pool(n_workers)
+        except BaseException:
+            self._file.remove()
+            raise
 
     def submit(self, state: ChainState, seconds: float) -> Future[list[Discovery]]:
         """Advance a chain for a while."""
         arguments = (_advance_from_file, self._file.path, state, min(seconds, SLICE))
         try:
             future: Future[list[Discovery]] = _submit(self._pool, *arguments)
-        except (BrokenExecutor, loky.process_executor.ShutdownExecutorError):
+        except _UNUSABLE:
             _dismiss(self._pool)
             self._pool = _take_pool(self.n_workers)
             future = _submit(self._pool, *arguments)
@@ -232,18 +237,21 @@ def _take_pool(n_workers: int) -> Any:
     """Return processes that can work; they start and import while the first population is explored here."""
     with _idle_lock:
         pool = _idle.pop(n_workers, None)
-    while True:
+    if pool is not None:
         try:
-            for _ in range(n_workers if pool is not None else 0):
-                _submit(pool, _nothing)
-        except (BrokenExecutor, loky.process_executor.ShutdownExecutorError):
+            return _started(pool, n_workers)
+        except _UNUSABLE:  # a process died while nobody was looking
             _dismiss(pool)
-            pool = None
-        if pool is not None:
-            return pool
-        pool = loky.ProcessPoolExecutor(
-            n_workers, timeout=_IDLE, initializer=_begin_work, initargs=(os.getpid(),), env=_ONE_THREAD
-        )
+    pool = loky.ProcessPoolExecutor(
+        n_workers, timeout=_IDLE, initializer=_begin_work, initargs=(os.getpid(),), env=_ONE_THREAD
+    )
+    return _started(pool, n_workers)
+
+
+def _started(pool: Any, n_workers: int) -> Any:
+    for _ in range(n_workers):
+        _submit(pool, _nothing)
+    return pool
 
 
 def _leave_pool(n_workers: int, pool: Any) -> None:
