@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bgnlm._version import __version__
 
 if TYPE_CHECKING:
+    from bgnlm.estimators.classifier import BGNLMClassifier
+    from bgnlm.estimators.regressor import BGNLMRegressor
     from bgnlm.features import Transform, parse
     from bgnlm.find import find_features
     from bgnlm.likelihood.coefficient_priors import CoefficientPrior
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from bgnlm.search.exhaustive import enumerate_models
 
 _HOME = {
+    "BGNLMClassifier": "bgnlm.estimators.classifier",
+    "BGNLMRegressor": "bgnlm.estimators.regressor",
     "CoefficientPrior": "bgnlm.likelihood.coefficient_priors",
     "SearchConfig": "bgnlm.search.config",
     "Transform": "bgnlm.features",
@@ -29,6 +33,8 @@ _HOME = {
 _MODULES = ("datasets", "errors", "features", "search")
 
 __all__ = [
+    "BGNLMClassifier",
+    "BGNLMRegressor",
     "CoefficientPrior",
     "SearchConfig",
     "Transform",

@@ -86,7 +86,10 @@ def check_weights(sample_weight: Any, n_obs: int) -> FloatArray:
     if weights.max() > _LARGEST_WEIGHT:
         raise DataError(f"sample_weight must be at most {_LARGEST_WEIGHT:g}; got {weights.max():g}.")
     if np.count_nonzero(weights) < 2:
-        raise DataError("sample_weight must be positive in at least 2 rows; too little is left to learn from.")
+        raise DataError(
+            f"sample_weight must be positive in at least 2 rows; got {np.count_nonzero(weights)}, the others are zero. "
+            "Too little is left to learn from."
+        )
     if weights.sum() <= 1.0:
         raise DataError(
             f"sample_weight must add up to more than 1; got {weights.sum():g}. A weight says how often a row was "

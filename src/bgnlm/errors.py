@@ -47,3 +47,7 @@ class SearchStoppedWarning(BgnlmWarning):
 
 class CheckpointWarning(BgnlmWarning):
     """A checkpoint is continued under circumstances that may change the last digits of the result."""
+
+
+class UnseenLevelWarning(BgnlmWarning):
+    """A categorical column has levels that were not there in training; they count as its most frequent level."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bgnlm._validation import check_count
 from bgnlm.errors import ModelStatusWarning
 from bgnlm.features import Evaluator, Feature, Transform, reject_reason
@@ -21,7 +23,7 @@ from bgnlm.search.chains import ChainResult
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
-from bgnlm.search.runner import RunProgress, run_chains
+from bgnlm.search.runner import Report, RunProgress, run_chains
 from bgnlm.search.union import by_chain, common_classes, unite
 
 
@@ -111,16 +113,31 @@ def find_features(
         keep=keep,
         config=config,
     )
-    _warn(problem)
-    with _reporting(progress) as report:
-        chains = run_chains(
-            problem,
-            check_count(n_chains, "n_chains", low=1),
-            random_state,
-            n_jobs=n_jobs,
-            checkpoint=checkpoint,
-            report=report,
-        )
+    warn_of_data(problem)
+    with reporting(progress) as report:
+        return search(problem, n_chains, random_state, n_jobs=n_jobs, checkpoint=checkpoint, report=report)
+
+
+def search(
+    problem: SearchProblem,
+    n_chains: int,
+    random_state: int | np.random.SeedSequence | None = None,
+    *,
+    n_jobs: int | None = None,
+    checkpoint: str | Path | None = None,
+    report: Report | None = None,
+    previous: Sequence[ChainResult] = (),
+) -> SearchResult:
+    """Run chains and put together what they found; the arguments are those of `run_chains`."""
+    chains = run_chains(
+        problem,
+        check_count(n_chains, "n_chains", low=1),
+        random_state,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        report=report,
+        previous=previous,
+    )
     chains = [chain for chain in chains if chain.history]
     common = common_classes(problem, chains)
     posterior = summarize(unite(problem, chains, common))
@@ -128,7 +145,7 @@ def find_features(
 
 
 @contextmanager
-def _reporting(progress: bool | Callable[[RunProgress], None] | None) -> Iterator[Callable[[RunProgress], None] | None]:
+def reporting(progress: bool | Callable[[RunProgress], None] | None) -> Iterator[Callable[[RunProgress], None] | None]:
     """Provide what is to be called after each population."""
     if callable(progress):
         yield progress
@@ -139,7 +156,7 @@ def _reporting(progress: bool | Callable[[RunProgress], None] | None) -> Iterato
         yield None
 
 
-def _warn(problem: SearchProblem) -> None:
+def warn_of_data(problem: SearchProblem) -> None:
     """Say once what concerns the answer as a whole."""
     messages = []
     if problem.builder.response.norm == 0.0:

@@ -18,10 +18,10 @@ def run_demo() -> str:
     """Search for the law behind the table and describe what was found."""
     start = perf_counter()
     table = load_solar_system()
-    inputs = [name for name in table.names if name != RESPONSE]
+    X = table.drop(columns=RESPONSE)
     found = find_features(
-        table.column(RESPONSE),
-        table.select(inputs),
+        table[RESPONSE],
+        X,
         noise_floor=NOISE_FLOOR,
         transforms=TRANSFORMS,
         config=CONFIG,
@@ -32,7 +32,7 @@ def run_demo() -> str:
     n_scored = found.diagnostics.n_scored
     header = [
         f"{len(table)} bodies of the solar system; response: {RESPONSE} (AU)",
-        f"inputs: {', '.join(inputs)}",
+        f"inputs: {', '.join(X.columns)}",
         f"functions: {', '.join(TRANSFORMS)}, products and projections",
         f"{N_CHAINS} chains of {CONFIG.n_populations} populations: {n_features:,} features, {n_scored:,} models scored",
         "prior: robust mixture of g-priors, log(n) nats per operation and log(m) per feature, m inputs",

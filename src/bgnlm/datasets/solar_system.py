@@ -8,12 +8,15 @@ regular moons have observed periods and agree to 0.2 %; close moons of oblate pl
 Irregular moons are pulled by the Sun, which moves them by up to 0.5 %.
 """
 
-import csv
+from __future__ import annotations
+
 from importlib import resources
+from typing import TYPE_CHECKING
 
-import numpy as np
+from bgnlm.datasets.frames import read_frame
 
-from bgnlm.data import Table
+if TYPE_CHECKING:
+    import pandas as pd
 
 DESCRIPTION = """\
 Planets, dwarf planets, asteroids and moons of the solar system; rounded mean facts from planetary
@@ -32,26 +35,21 @@ the own mass in solar masses is mass * 3.00349e-6 and matters for the Moon and C
 """
 
 
-def load_solar_system() -> Table:
+def load_solar_system() -> pd.DataFrame:
     """Load the orbits, masses and sizes of seventy bodies of the solar system.
 
     Returns
     -------
-    Table
-        One row per body, labelled by its name; ``description`` states the units.
+    DataFrame
+        One row per body, with its name as index; ``attrs["description"]`` states the units.
 
     Examples
     --------
     >>> table = load_solar_system()
-    >>> table.labels[2], len(table)
+    >>> table.index[2], len(table)
     ('Earth', 70)
     """
     text = (resources.files("bgnlm.datasets") / "solar_system.csv").read_text(encoding="utf-8")
-    header, *rows = csv.reader(text.splitlines())
-    n_texts = 2  # body and parent
-    return Table(
-        names=tuple(header[n_texts:]),
-        values=np.array([row[n_texts:] for row in rows], dtype=np.float64),
-        labels=tuple(row[0] for row in rows),
-        description=DESCRIPTION,
-    )
+    frame = read_frame(text).set_index("body").drop(columns="parent").astype("float64")
+    frame.attrs["description"] = DESCRIPTION
+    return frame

@@ -27,7 +27,7 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
     digits = check_count(digits, "digits", low=1)
     match feature:
         case Input(name=name):
-            return _name(name)
+            return latex_name(name)
         case Modification(transform=transform, operand=operand, parameters=parameters):
             return _call(transform, to_latex(operand, digits), parameters, digits)
         case Multiplication():
@@ -46,9 +46,9 @@ def _power(base: Feature, exponent: int, digits: int) -> str:
 
 
 def _weighted_sum(feature: Projection, digits: int) -> str:
-    terms = [(feature.intercept, _number(abs(feature.intercept), digits))] if feature.intercept else []
+    terms = [(feature.intercept, latex_number(abs(feature.intercept), digits))] if feature.intercept else []
     for operand, weight in zip(feature.operands, feature.weights, strict=True):
-        number, text = _number(abs(weight), digits), to_latex(operand, digits)
+        number, text = latex_number(abs(weight), digits), to_latex(operand, digits)
         terms.append((weight, text if number == "1" else rf"{number} \, {text}"))
     return join_terms(terms)
 
@@ -68,16 +68,18 @@ def _template(transform: Transform) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
-    text = _number(abs(value), digits)
+    text = latex_number(abs(value), digits)
     return rf"\left(-{text}\right)" if value < 0 else text
 
 
-def _number(value: float, digits: int) -> str:
+def latex_number(value: float, digits: int) -> str:
+    """Write a number with so many significant digits."""
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
-def _name(name: str) -> str:
+def latex_name(name: str) -> str:
+    """Write the name of a column."""
     if not name.isascii() or not name.isalnum():
         return rf"\text{{{_escaped(name)}}}"
     return name if len(name) == 1 and name.isalpha() else rf"\mathrm{{{name}}}"

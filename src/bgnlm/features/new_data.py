@@ -34,34 +34,55 @@ class TrainingRange:
         return cls(float(present.min()), float(present.max()), median)
 
 
+class NewColumns:
+    """Columns of features on new rows, finite throughout, some rows after the other; what was set is told at the end.
+
+    Where a feature is not finite it gets a value seen in training: the maximum for infinity, the minimum for
+    minus infinity, the median where it is not defined (NaN). One `FeatureRangeWarning` names all features
+    concerned, with the number of rows. Finite values are kept however far they are from the training data.
+    """
+
+    def __init__(self, features: Sequence[Feature], ranges: Sequence[TrainingRange]) -> None:
+        if len(features) != len(ranges):
+            raise FeatureError(f"{len(features)} features need as many training ranges, got {len(ranges)}.")
+        self._features, self._ranges = features, ranges
+        self._n_bad = np.zeros(len(features), np.int64)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None and self._n_bad.any():
+            warnings.warn(self._message(), FeatureRangeWarning, stacklevel=3)
+
+    def evaluate(self, X: npt.ArrayLike, names: Iterable[str] | None = None) -> FloatArray:
+        """Evaluate on further rows; `X` and `names` as for `Evaluator`."""
+        matrix = Evaluator(X, names).matrix(self._features)
+        for j, seen in enumerate(self._ranges):
+            n_bad = int(np.count_nonzero(~np.isfinite(matrix[:, j])))
+            if n_bad:
+                np.nan_to_num(matrix[:, j], copy=False, nan=seen.median, posinf=seen.maximum, neginf=seen.minimum)
+                self._n_bad[j] += n_bad
+        return matrix
+
+    def _message(self) -> str:
+        concerned = [
+            f"{self._features[j]} ({n_bad} {'row' if n_bad == 1 else 'rows'})"
+            for j, n_bad in enumerate(self._n_bad.tolist())
+            if n_bad
+        ]
+        return (
+            "not finite on new data and set to the maximum (inf), minimum (-inf) or median (NaN) of the training "
+            f"data: {', '.join(concerned)}. Check these rows for values far outside the training data."
+        )
+
+
 def evaluate_on_new_data(
     features: Sequence[Feature],
     ranges: Sequence[TrainingRange],
     X: npt.ArrayLike,
     names: Iterable[str] | None = None,
 ) -> FloatArray:
-    """Columns of features on new rows, finite throughout; `X` and `names` as for `Evaluator`.
-
-    Where a feature is not finite it gets a value seen in training: the maximum for infinity, the minimum for
-    minus infinity, the median where it is not defined (NaN). One `FeatureRangeWarning` names all features
-    concerned, with the number of rows. Finite values are kept however far they are from the training data.
-    """
-    if len(features) != len(ranges):
-        raise FeatureError(f"{len(features)} features need as many training ranges, got {len(ranges)}.")
-    matrix = Evaluator(X, names).matrix(features)
-    concerned = []
-    for j, (feature, seen) in enumerate(zip(features, ranges, strict=True)):
-        n_bad = int(np.count_nonzero(~np.isfinite(matrix[:, j])))
-        if n_bad:
-            np.nan_to_num(matrix[:, j], copy=False, nan=seen.median, posinf=seen.maximum, neginf=seen.minimum)
-            concerned.append(f"{feature} ({n_bad} {'row' if n_bad == 1 else 'rows'})")
-    if concerned:
-        warnings.warn(_message(concerned), FeatureRangeWarning, stacklevel=2)
-    return matrix
-
-
-def _message(concerned: list[str]) -> str:
-    return (
-        "not finite on new data and set to the maximum (inf), minimum (-inf) or median (NaN) of the training "
-        f"data: {', '.join(concerned)}. Check these rows for values far outside the training data."
-    )
+    """Columns of features on new rows, finite throughout, as `NewColumns` has them."""
+    with NewColumns(features, ranges) as new:
+        return new.evaluate(X, names)

@@ -1,6 +1,7 @@
 """Gaussian models of one population of columns, fitted one by one or averaged."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,10 @@ class GaussianPopulation:
     def fit(self, columns: list[int]) -> ModelFit:
         """Fit one model."""
         return fit_columns(self.statistics, self.score.exact, columns)
+
+    def fit_all(self, models: Sequence[Sequence[int]]) -> list[ModelFit]:
+        """Fit several models, each given by its columns."""
+        return [self.fit(list(columns)) for columns in models]
 
     def average_coefficients(self, masks: IntArray, probabilities: FloatArray) -> FloatArray:
         """Average of the models' coefficients, intercept first; a column not in a model counts as 0."""

@@ -1,6 +1,7 @@
 """Generalized linear models of one population of columns, fitted one by one or averaged."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,21 +27,30 @@ class GlmPopulation:
 
         Where g is integrated out, coefficients and covariance are those at the posterior mean of 1 / (1 + g).
         """
-        included = np.zeros((2, self.score.statistics.n_columns), dtype=np.bool_)
-        included[1, columns] = True
+        return self.fit_all([columns])[0]
+
+    def fit_all(self, models: Sequence[Sequence[int]]) -> list[ModelFit]:
+        """Fit several models, each given by its columns; quickest where one resembles the one before."""
+        included = np.zeros((len(models) + 1, self.score.statistics.n_columns), dtype=np.bool_)
+        for row, columns in zip(included[1:], models, strict=True):
+            row[list(columns)] = True
         values, status, mean_u = self.score.evaluate(included)
-        found = ModelStatus(int(status[1]))
-        mode = self._mode(np.array(columns, dtype=np.int64), float(mean_u[1]), found)
-        coefficients, factor, dispersion, gain = mode
+        return [
+            self._fit(columns, float(values[i]), float(values[0]), ModelStatus(int(status[i])), float(mean_u[i]))
+            for i, columns in enumerate(models, start=1)
+        ]
+
+    def _fit(self, columns: Sequence[int], value: float, null: float, status: ModelStatus, mean_u: float) -> ModelFit:
+        coefficients, factor, dispersion, gain = self._mode(np.array(columns, dtype=np.int64), mean_u, status)
         return ModelFit(
-            log_marginal=float(values[1]),
-            log_bayes_factor=float(values[1] - values[0]) if np.isfinite(values).all() else -math.inf,
-            status=found,
+            log_marginal=value,
+            log_bayes_factor=value - null if np.isfinite([value, null]).all() else -math.inf,
+            status=status,
             coefficients=coefficients,
             covariance_factor=factor,
             dispersion=dispersion,
             degrees_of_freedom=math.inf,
-            shrinkage=1.0 - float(mean_u[1]),
+            shrinkage=1.0 - mean_u,
             r_squared=-math.expm1(-2.0 * max(gain, 0.0) / self.score.statistics.n_obs),
         )
 

@@ -87,6 +87,10 @@ class ChainResult:
         """Nats of prior that each class costs a model."""
         return self.state.classes.costs
 
+    def resume(self) -> None:
+        """Go on after an ending."""
+        self.ending, self._n_stagnant, self._n_fruitless = None, 0, 0
+
     def absorb(self, discovery: Discovery, config: SearchConfig) -> Progress:
         """Take in what a population brought to light."""
         mass_before, models_before = self.log_mass, self.visited.n_scored

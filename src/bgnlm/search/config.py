@@ -1,6 +1,6 @@
 """Settings of the search: what features may look like, how they are made, how long models are explored."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from bgnlm._validation import check_count, check_number
@@ -12,6 +12,7 @@ Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 MOST_GAUSSIAN = 20
 MOST_GLM = 10
 MOST_SURROGATE = 20
+_BY_THE_DATA: Any = None  # a number that `resolved` fills in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class Limits:
     Parameters
     ----------
     max_depth
-        Largest depth of a feature; 0 for linear models in the inputs.
+        Largest depth of a feature; 0 for linear models in the inputs. None for 5, or what an estimator is given.
     max_width
         Largest number of features that one operation puts together.
     max_model_size
@@ -50,15 +51,14 @@ class Limits:
         Largest operation count of a feature; None for no limit.
     """
 
-    max_depth: int = 5
+    max_depth: int = _BY_THE_DATA
     max_width: int = 15
     max_model_size: int | None = None
     max_operations: int | None = None
 
     def __post_init__(self) -> None:
-        check_count(self.max_depth, "max_depth")
         check_count(self.max_width, "max_width", low=1)
-        for name in ("max_model_size", "max_operations"):
+        for name in ("max_depth", "max_model_size", "max_operations"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name)
 
@@ -72,7 +72,7 @@ class SearchConfig:
     population_size
         s; None for 15, or five more than there are inputs, at most 50.
     n_populations
-        T, the initial one included.
+        T, the initial one included; None for 40, or a third of the number of observations if that is less (10 at least).
     n_initial_inputs
         q_0: inputs that marginal testing leaves for the initial population; None for as many as fit.
     n_initial_steps, n_explore_steps, n_final_steps
@@ -89,16 +89,20 @@ class SearchConfig:
         Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
         and what they explain alone; 0 for the paper's algorithm.
     n_candidates, candidate_rows
-        How many candidates are ranked in each transition, and on how many rows at most.
+        How many candidates are ranked in each transition, None for 300, or fewer where there are less than 60
+        observations; and on how many rows at most.
     engine
         How a population is explored: "exhaustive" scores all models, "mjmcmc" runs Algorithm 1, "surrogate" draws
         models by a quadratic approximation (not for the Gaussian family), "auto" takes what is cheapest.
     n_draws
-        Models that the "surrogate" engine scores in each population.
+        Models that the "surrogate" engine scores in each population; None for 500, or fewer where there are less than
+        125 observations.
     window
         Of an enumeration, models within so many nats of the best are stored; the rest counts as discarded.
     max_models
         Models stored at most, the most probable.
+    n_averaged
+        Models that predictions are averaged over at most, the most probable.
     patience
         Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
     max_seconds
@@ -109,7 +113,7 @@ class SearchConfig:
     """
 
     population_size: int | None = None
-    n_populations: int = 40
+    n_populations: int = _BY_THE_DATA
     n_initial_inputs: int | None = None
     n_initial_steps: int = 250
     n_explore_steps: int = 250
@@ -120,22 +124,23 @@ class SearchConfig:
     limits: Limits = field(default_factory=Limits)
     transform_weights: tuple[float, ...] | None = None
     informed: float = 0.5
-    n_candidates: int = 300
+    n_candidates: int = _BY_THE_DATA
     candidate_rows: int = 20_000
     engine: Engine = "auto"
-    n_draws: int = 500
+    n_draws: int = _BY_THE_DATA
     window: float = 20.0
     max_models: int = 200_000
+    n_averaged: int = 1000
     patience: int | None = None
     max_seconds: float | None = None
     mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
 
     def __post_init__(self) -> None:
-        for name in ("n_populations", "n_candidates", "candidate_rows", "max_models", "n_draws"):
+        for name in ("candidate_rows", "max_models", "n_averaged"):
             check_count(getattr(self, name), name, low=1)
         for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models"):
             check_count(getattr(self, name), name)
-        for name in ("population_size", "n_initial_inputs", "patience"):
+        for name in ("population_size", "n_populations", "n_candidates", "n_draws", "n_initial_inputs", "patience"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, low=1)
         check_number(self.keep_threshold, "keep_threshold", low=0.0, high=1.0)
@@ -147,6 +152,19 @@ class SearchConfig:
             raise SettingError(f"engine must be one of {', '.join(map(repr, get_args(Engine)))}; got {self.engine!r}.")
         for name, kind in (("moves", MoveProbabilities), ("limits", Limits), ("mjmcmc", MjmcmcSettings)):
             _check_kind(getattr(self, name), name, kind)
+
+
+def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
+    """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
+    numbers = {
+        "n_populations": min(40, max(10, int(n_obs / 3))),
+        "n_candidates": min(300, max(100, int(5 * n_obs))),
+        "n_draws": min(500, max(100, int(4 * n_obs))),
+    }
+    limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
+    return replace(
+        config, limits=limits, **{name: value for name, value in numbers.items() if getattr(config, name) is None}
+    )
 
 
 def _check_kind(value: Any, name: str, kind: type) -> None:

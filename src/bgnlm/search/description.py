@@ -19,7 +19,7 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
     Arrays are represented by digests, functions by those of values they take.
     """
     likelihood, prior, config = problem.likelihood, problem.prior, asdict(problem.config)
-    del config["max_seconds"]  # decides how far chains get, not what they find
+    del config["max_seconds"], config["n_averaged"]  # these decide how far chains get and what becomes of it
     return {
         "y": _digest(likelihood.y),
         "X": _digest(problem.X),

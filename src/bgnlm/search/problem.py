@@ -15,7 +15,7 @@ from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.gram import GramBuilder
 from bgnlm.likelihood.marginal import Likelihood, check_likelihood
 from bgnlm.likelihood.tabulate import TabulatedScore
-from bgnlm.search.config import SearchConfig, choose_engine
+from bgnlm.search.config import SearchConfig, choose_engine, resolved
 from bgnlm.search.prior import ModelPrior
 
 
@@ -128,6 +128,7 @@ def define_problem(
     if isinstance(keep, str) or not isinstance(keep, Iterable):
         raise SettingError(f"keep must be a list of features or their texts; got {keep!r}. Write [{keep!r}].")
     sizes = [size for size in (settings.limits.max_model_size, model_prior.max_model_size) if size is not None]
+    settings = resolved(settings, float(likelihood.weights.sum()))
     settings = replace(settings, limits=replace(settings.limits, max_model_size=min(sizes, default=None)))
     problem = SearchProblem(
         likelihood=likelihood,

@@ -73,11 +73,14 @@ def run_chains(
     n_jobs: int | None = None,
     checkpoint: str | Path | None = None,
     report: Report | None = None,
+    previous: Sequence[ChainResult] = (),
 ) -> list[ChainResult]:
     """Run chains to their end; each depends on the seed and its number alone, wherever and whenever it runs.
 
     Parameters
     ----------
+    previous
+        Chains of the same problem that have ended, to go on with; `n_populations` counts what they explored before.
     n_jobs
         How many at a time, as in joblib.
     checkpoint
@@ -100,6 +103,9 @@ def run_chains(
             ChainResult(number, with_seed(first, seed), VisitedModels(problem.config.max_models))
             for number, seed in enumerate(seeds)
         ]
+        for chain in previous[:n_chains]:
+            chain.resume()
+            chains[chain.number] = chain
         run = _Run(problem, chains, store, report, interrupts)
         run.restore()
         if run.waiting:

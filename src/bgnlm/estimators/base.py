@@ -1,0 +1,309 @@
+"""What regressor and classifier share: from a table and settings to a search, and from its result to predictions."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from bgnlm._typing import AnyArray, FloatArray
+from bgnlm._validation import check_choice, check_count, check_number, check_offset
+from bgnlm.errors import DataError, SettingError
+from bgnlm.estimators.fitted import FittedSearch, fitted
+from bgnlm.estimators.inputs import learn_coding
+from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
+from bgnlm.features import inputs_of
+from bgnlm.features.new_data import NewColumns
+from bgnlm.find import SearchResult, search, warn_of_data
+from bgnlm.posterior.diagnostics import Diagnostics
+from bgnlm.posterior.predict import Rows, draw_predictive, predict_quantiles
+from bgnlm.posterior.summarize import Posterior
+from bgnlm.report.expressions import expression
+from bgnlm.report.summary import joined, summarize_fit
+from bgnlm.report.tables import by_class, features_table, models_table
+from bgnlm.search.config import SearchConfig
+from bgnlm.search.description import describe, differences
+from bgnlm.search.prior import ModelPrior
+from bgnlm.search.problem import SearchProblem, define_problem
+
+_HALF = 0.5
+
+
+class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; see `BGNLMRegressor` for the parameters."""
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> FloatArray:
+        """Learn how the table is coded and return it coded."""
+        name = type(self).__name__
+        if y is None:
+            raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+        coding = learn_coding(X, missing=self.missing, sample_weight=sample_weight, estimator_name=name)
+        design = coding.encode(X, estimator_name=name)
+        check_consistent_length(design, y)
+        if len(design) == 1:
+            raise DataError(f"{name} needs more than one row; got n_samples = 1.")
+        self.coding_ = coding
+        self.n_features_in_ = len(coding.columns)
+        if coding.has_names:
+            self.feature_names_in_ = np.array(coding.input_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return design
+
+    def _problem(self, design: FloatArray, y: FloatArray, sample_weight: Any, offset: Any, family: str) -> SearchProblem:
+        """Everything the search needs, from the settings of the estimator."""
+        check_choice(self.projection_weights, "projection_weights", ("naive",))
+        if len(self.latent):
+            raise SettingError(f"latent must be empty: there are no latent components yet; got {self.latent!r}.")
+        config = SearchConfig() if self.search is None else self.search
+        if not isinstance(config, SearchConfig):
+            raise SettingError(f"search must be a SearchConfig or None; got {self.search!r}.")
+        if config.limits.max_depth is None:
+            config = replace(config, limits=replace(config.limits, max_depth=self.max_depth))
+        if self.max_seconds is not None:
+            config = replace(config, max_seconds=check_number(self.max_seconds, "max_seconds", low=0.0))
+        return define_problem(
+            y,
+            design,
+            family=family,
+            link=self.link,
+            coefficient_prior=self.coefficient_prior,
+            noise_floor=self.noise_floor,
+            sample_weight=sample_weight,
+            offset=offset,
+            names=self.coding_.names,
+            transforms=self.transforms,
+            prior=self.penalty if isinstance(self.penalty, ModelPrior) else ModelPrior(penalty=self.penalty),
+            keep=self.keep,
+            config=config,
+        )
+
+    def _run(self, problems: Sequence[SearchProblem]) -> None:
+        """Search, and keep what was found; with `warm_start` go on where the last fit of the same data ended."""
+        n_chains = check_count(self.n_chains, "n_chains", low=1)
+        runs: Sequence[SearchResult | None] = getattr(self, "_runs", None) if self.warm_start else None  # type: ignore[assignment]
+        if runs is None:
+            runs = [None] * len(problems)
+        elif self.checkpoint is not None:
+            raise SettingError("A search that goes on with warm_start=True has no checkpoint. Use checkpoint=None.")
+        problems = [_continued(problem, run) for problem, run in zip(problems, _matching(runs, problems), strict=True)]
+        results = []
+        with progress_of(self, n_chains * sum(problem.config.n_populations for problem in problems)) as report:
+            for number, (problem, run) in enumerate(zip(problems, runs, strict=True)):
+                with warnings.catch_warnings():
+                    if number:  # it is the same table
+                        warnings.simplefilter("ignore")
+                    warn_of_data(problem)
+                results.append(
+                    search(
+                        problem,
+                        n_chains,
+                        self._seed(number),
+                        n_jobs=self.n_jobs,
+                        checkpoint=self._checkpoint(number, len(problems)),
+                        report=report,
+                        previous=() if run is None else run.chains,
+                    )
+                )
+        self.searches_ = tuple(map(fitted, results))
+        if self.warm_start:
+            self._runs = results
+        elif hasattr(self, "_runs"):
+            del self._runs
+
+    def _seed(self, number: int) -> np.random.SeedSequence | None:
+        """Seed of one of several searches."""
+        state = self.random_state
+        if state is None:
+            return None
+        if isinstance(state, np.random.RandomState):
+            state = int(state.randint(2**31))
+        elif isinstance(state, np.random.Generator):
+            state = int(state.integers(2**31))
+        elif isinstance(state, bool) or not isinstance(state, int | np.integer) or state < 0:
+            raise SettingError(
+                f"random_state must be a whole number of 0 or more, a RandomState, a Generator or None; got {state!r}."
+            )
+        return np.random.SeedSequence(int(state), spawn_key=(number,) if number else ())
+
+    def _checkpoint(self, number: int, n_searches: int) -> Path | None:
+        if self.checkpoint is None:
+            return None
+        return Path(self.checkpoint) if n_searches == 1 else Path(self.checkpoint) / f"class-{number}"
+
+    @property
+    def posterior_(self) -> Posterior | tuple[Posterior, ...]:
+        """Probabilities of models and features; one for each class if there are more than two."""
+        return _one_or_all(tuple(found.posterior for found in self._found))
+
+    @property
+    def diagnostics_(self) -> Diagnostics | tuple[Diagnostics, ...]:
+        """How far the search can be trusted; one for each class if there are more than two."""
+        return _one_or_all(tuple(found.diagnostics for found in self._found))
+
+    @property
+    def features_(self) -> Any:
+        """Features by probability: expression, probability, complexity, depth, coefficient, sd."""
+        tables = [features_table(found.posterior, found.average) for found in self._found]
+        return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
+
+    @property
+    def models_(self) -> Any:
+        """The most probable models, at most 1,000: features, probability, log posterior (not normalised), size."""
+        tables = [models_table(found.posterior) for found in self._found]
+        return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
+
+    def summary(self) -> str:
+        """Describe the fit: features and models with their probabilities, what predictions rest on, advice."""
+        parts = [summarize_fit(found.posterior, found.diagnostics, found.average) for found in self._found]
+        found = self._found[0]
+        family = found.average.family
+        header = (
+            f"{type(self).__name__}: {family.name} response, {family.link} link; {found.n_obs:g} observations, "
+            f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.prior}\n\n"
+        )
+        return header + (parts[0] if len(parts) == 1 else joined(parts, self.classes_))
+
+    def expression(self, using: str = "best", format: str = "text", digits: int = 6) -> Any:  # noqa: A002
+        """Write the model as a formula with its coefficients.
+
+        Parameters
+        ----------
+        using
+            "best", the most probable model; "median", the median probability model; "average" over models.
+        format
+            "text", "latex" or "sympy" (needs the extra ``sympy``): the mean of the response as an expression.
+        digits
+            Significant digits in text and LaTeX.
+
+        Returns
+        -------
+        str or SymPy expression
+            A dictionary of these by class if there are more than two.
+        """
+        each = [expression(found.models(using), format, self._response, digits) for found in self._found]
+        return each[0] if len(each) == 1 else dict(zip(self.classes_.tolist(), each, strict=True))
+
+    _response = "y"
+
+    @property
+    def _found(self) -> tuple[FittedSearch, ...]:
+        check_is_fitted(self, "searches_")
+        return self.searches_  # type: ignore[no-any-return]
+
+    def _rows(self, X: Any, offset: Any = None, trials: Any = None) -> Rows:
+        """Check and code new rows."""
+        check_is_fitted(self, "searches_")
+        design = self.coding_.encode(X, estimator_name=type(self).__name__)
+        n_trials = np.ones(len(design)) if trials is None else _check_trials(trials, len(design))
+        return Rows(design, self.coding_.names, check_offset(offset, len(design)), n_trials)
+
+    def _quantiles(self, rows: Rows, levels: Any, of: str, using: str) -> list[FloatArray]:
+        wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if wanted.ndim != 1 or not ((wanted > 0.0) & (wanted < 1.0)).all():
+            raise SettingError(f"levels must lie strictly between 0 and 1; got {levels!r}.")
+        check_choice(of, "of", ("response", "mean"))
+        return [predict_quantiles(found.models(using), rows, wanted.tolist(), of) for found in self._found]
+
+    def _draws(self, rows: Rows, n_draws: int, of: str, using: str, random_state: Any) -> list[FloatArray]:
+        check_choice(of, "of", ("response", "mean"))
+        n = check_count(n_draws, "n_draws", low=1)
+        rng = np.random.default_rng(random_state)
+        return [draw_predictive(rng, found.models(using), rows, n, of) for found in self._found]
+
+    def _selected(self) -> list[tuple[Any, Any]]:
+        """Features of probability at least one half, or the most probable one, with their ranges; each once."""
+        chosen: dict[Any, Any] = {}
+        for found in self._found:
+            average = found.average
+            ranges = dict(zip(average.features, average.ranges, strict=True))
+            probable = [
+                feature
+                for feature, probability in zip(
+                    found.posterior.features, found.posterior.inclusion_probabilities, strict=True
+                )
+                if probability >= _HALF and feature in ranges
+            ]
+            chosen.update((feature, ranges[feature]) for feature in probable or average.features[:1])
+        return list(chosen.items())
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected features as columns: those of probability at least one half, or the most probable one."""
+        rows = self._rows(X)
+        features, ranges = zip(*self._selected(), strict=True) if self._selected() else ((), ())
+        with NewColumns(features, ranges) as new:
+            return np.ascontiguousarray(new.evaluate(rows.X, rows.names))
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the texts of the selected features."""
+        check_is_fitted(self, "searches_")
+        if input_features is not None:
+            self._check_input_features(input_features)
+        return np.array([str(feature) for feature, _ in self._selected()], dtype=object)
+
+    def _check_input_features(self, input_features: Any) -> None:
+        given = list(input_features)
+        if len(given) != self.n_features_in_:
+            raise DataError(f"input_features should have length equal to {self.n_features_in_}; got {len(given)}.")
+        if self.coding_.has_names and given != list(self.coding_.input_names):
+            raise DataError("input_features is not equal to feature_names_in_.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "impute"
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def used_inputs(self) -> tuple[str, ...]:
+        """Names of the coded inputs that the averaged models use."""
+        names = {name for found in self._found for feature in found.average.features for name in inputs_of(feature)}
+        return tuple(name for name in self.coding_.names if name in names)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "searches_")
+
+
+def _check_trials(trials: Any, n_rows: int) -> FloatArray:
+    values = np.broadcast_to(np.asarray(trials, dtype=np.float64), (n_rows,))
+    if not ((values >= 1.0) & (values == np.floor(values)) & (values < 2.0**53)).all():
+        raise DataError("trials must be whole numbers of 1 or more, one for each row.")
+    return np.array(values)
+
+
+def _one_or_all(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _matching(runs: Sequence[SearchResult | None], problems: Sequence[SearchProblem]) -> Sequence[SearchResult | None]:
+    """Check that searches that go on are about the same data and settings."""
+    if len(runs) != len(problems):
+        raise DataError("warm_start=True goes on with a search of the same data; there are other classes now.")
+    for run, problem in zip(runs, problems, strict=True):
+        if run is not None:
+            there, here = describe(run.problem), describe(problem)
+            different = [text for text in differences(there, here) if not text.startswith("n_populations")]
+            if different:
+                raise DataError(
+                    f"warm_start=True goes on with a search of the same data and settings; {'; '.join(different)}. "
+                    "Use warm_start=False to begin anew."
+                )
+    return runs
+
+
+def _continued(problem: SearchProblem, run: SearchResult | None) -> SearchProblem:
+    """Return the problem with as many more populations."""
+    if run is None:
+        return problem
+    n_before = run.problem.config.n_populations
+    return replace(problem, config=replace(problem.config, n_populations=n_before + problem.config.n_populations))
+
+
+def check_target(y: Any) -> AnyArray:
+    """Turn the response into a vector, with scikit-learn's warning about columns."""
+    return np.asarray(column_or_1d(y, warn=True))

@@ -1,0 +1,194 @@
+"""`BGNLMClassifier`: two classes by a binomial model, more classes by one model for each against the rest."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+
+from bgnlm._typing import AnyArray, FloatArray
+from bgnlm._validation import check_number, check_weights
+from bgnlm.errors import DataError, SettingError
+from bgnlm.estimators.base import BGNLMEstimator, check_target
+from bgnlm.estimators.progress import with_callbacks
+from bgnlm.features import Feature, Transform
+from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.posterior.predict import predict_mean
+from bgnlm.search.config import SearchConfig
+from bgnlm.search.prior import ModelPrior
+
+
+class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
+    """Bayesian generalized nonlinear classification.
+
+    The parameters are those of `BGNLMRegressor`; the family is binomial, with link "logit", "probit" or "cloglog". With
+    more than two classes, one model for each class against the rest is searched for; their probabilities are divided by
+    their sum, and tables have a column ``class``.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted.
+    features_, models_, posterior_, diagnostics_, coding_, n_features_in_, feature_names_in_
+        As for `BGNLMRegressor`; `posterior_` and `diagnostics_` are tuples, one for each class, if there are more than two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm import BGNLMClassifier, SearchConfig
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    >>> model = BGNLMClassifier(search=SearchConfig(n_populations=3), n_chains=1, random_state=1).fit(X, y)
+    >>> model.features_["expression"][0]
+    'x1*x2'
+    >>> model.predict([[2.0, 2.0], [1.0, -1.0]])
+    array(['same', 'different'], dtype='<U9')
+    """
+
+    def __init__(
+        self,
+        link: str | None = None,
+        transforms: str | Iterable[str | Transform] = "default",
+        coefficient_prior: str | CoefficientPrior = "auto",
+        penalty: str | float | ModelPrior = "bic",
+        max_depth: int = 5,
+        projection_weights: str = "naive",
+        latent: Sequence[Any] = (),
+        keep: Iterable[str | Feature] = (),
+        missing: str = "raise",
+        n_chains: int = 4,
+        n_jobs: int | None = None,
+        max_seconds: float | None = None,
+        search: SearchConfig | None = None,
+        checkpoint: str | Path | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.link = link
+        self.transforms = transforms
+        self.coefficient_prior = coefficient_prior
+        self.penalty = penalty
+        self.max_depth = max_depth
+        self.projection_weights = projection_weights
+        self.latent = latent
+        self.keep = keep
+        self.missing = missing
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
+        self.search = search
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    family = "binomial"
+    noise_floor = 0.0
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Search for the features that tell the classes apart, and fit the models made of them.
+
+        Parameters
+        ----------
+        X
+            A table, as for `BGNLMRegressor`.
+        y
+            Classes: numbers, texts or Booleans.
+        sample_weight
+            How often each row was observed.
+        offset
+            A known part of the linear predictor; for two classes only.
+        """
+        design = self._learn(X, y, sample_weight)
+        labels = check_target(y)
+        classes = _classes(labels, sample_weight)
+        if len(classes) > 2 and offset is not None:
+            raise DataError(f"offset is for two classes; got {len(classes)} classes. Leave it out.")
+        problems = [
+            self._problem(design, (labels == one).astype(np.float64), sample_weight, offset, "binomial")
+            for one in (classes[1:] if len(classes) == 2 else classes)
+        ]
+        self.classes_ = classes
+        self._run(problems)
+        return self
+
+    def predict_proba(
+        self, X: Any, offset: Any = None, using: str = "average", plug_in: bool = True
+    ) -> FloatArray:
+        """Probabilities of the classes, one column each, in the order of `classes_`; see `BGNLMRegressor.predict`."""
+        rows = self._rows(X, offset)
+        shares = [predict_mean(found.models(using), rows, plug_in=plug_in) for found in self._found]
+        if len(shares) == 1:
+            return np.column_stack([1.0 - shares[0], shares[0]])
+        each = np.column_stack(shares)
+        totals = each.sum(axis=1, keepdims=True)
+        return np.where(totals > 0.0, each / np.where(totals > 0.0, totals, 1.0), 1.0 / len(shares))
+
+    def predict(self, X: Any, offset: Any = None, using: str = "average") -> AnyArray:
+        """Return the most probable class of each row."""
+        best = self.predict_proba(X, offset, using).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_log_proba(self, X: Any, offset: Any = None, using: str = "average") -> FloatArray:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, offset, using))
+
+    def predict_interval(
+        self, X: Any, level: float = 0.9, offset: Any = None, using: str = "average"
+    ) -> FloatArray:
+        """Central credible interval of the probability of the second class: lower and upper ends as two columns.
+
+        For more than two classes (rows, classes, 2): of each class against the rest, before normalisation. Weights of
+        projections that were fitted to y count as known, so with projections an interval may be too narrow.
+        """
+        share = check_number(level, "level", above=0.0, high=1.0)
+        if share == 1.0:
+            raise SettingError("level must be less than 1.")
+        return self.predict_quantiles(X, (0.5 - share / 2, 0.5 + share / 2), offset, using)
+
+    def predict_quantiles(
+        self, X: Any, levels: Any = (0.05, 0.5, 0.95), offset: Any = None, using: str = "average"
+    ) -> FloatArray:
+        """Quantiles of the probability of the second class, one column for each of `levels`; see `predict_interval`."""
+        each = self._quantiles(self._rows(X, offset), levels, "mean", using)
+        return each[0] if len(each) == 1 else np.stack(each, axis=1)
+
+    def sample_predictive(
+        self, X: Any, n_draws: int = 1000, of: str = "response", offset: Any = None, using: str = "average",
+        random_state: Any = None,
+    ) -> AnyArray:
+        """Draw classes ("response"): (n_draws, rows); or their probabilities ("mean"): (n_draws, rows, classes)."""
+        if of not in ("response", "mean"):
+            raise SettingError(f"of must be 'response' or 'mean'; got {of!r}.")
+        rng = np.random.default_rng(random_state)
+        each = self._draws(self._rows(X, offset), n_draws, "mean", using, rng)
+        shares = np.stack([1.0 - each[0], each[0]] if len(each) == 1 else each, axis=2)
+        shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
+        if of == "mean":
+            return shares
+        drawn = (rng.random((*shares.shape[:2], 1)) > np.cumsum(shares, axis=2)[:, :, :-1]).sum(axis=2)
+        return np.asarray(self.classes_[drawn])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Share of rows whose class is predicted right."""
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
+
+
+def _classes(labels: AnyArray, sample_weight: Any) -> AnyArray:
+    """Return the classes that occur in rows of positive weight."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"y must name a class in every row; got {labels[row]} in row {row}. Drop rows without a class.")
+    weights = check_weights(sample_weight, len(labels))
+    check_classification_targets(labels)
+    classes = np.unique(labels[weights > 0])
+    if len(classes) < 2:
+        raise DataError(f"y must have at least two classes; got one class, {classes[0]!r}. Check the response.")
+    return classes

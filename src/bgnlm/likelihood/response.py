@@ -1,0 +1,134 @@
+"""The response given its mean: variance, distribution function, quantiles of mixtures and draws.
+
+Shares (binomial) are means of a number of trials. The dispersion is the shape of a Gamma, the size of a negative binomial
+distribution.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgnlm._typing import FloatArray, IntArray
+from bgnlm.likelihood.families import Family
+
+_MOST_STEPS = 60
+
+
+def response_variance(family: Family, mean: FloatArray, square: FloatArray, dispersion: float, trials: FloatArray) -> FloatArray:
+    """Expected variance of the response, given the mean and the mean square of its mean."""
+    match family.name:
+        case "binomial":
+            return np.asarray((mean - square) / trials)
+        case "poisson":
+            return mean
+        case "gamma":
+            return square / dispersion
+        case _:
+            return mean + square / dispersion
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMixture:
+    """Responses whose means are uncertain: row by row, each of several means with a weight.
+
+    `means` and `weights` are (means, rows); `trials` has one number for each row.
+    """
+
+    family: Family
+    means: FloatArray
+    weights: FloatArray
+    dispersion: float
+    trials: FloatArray
+
+    def quantile(self, level: float) -> FloatArray:
+        """Smallest y with P(Y <= y) >= level, for each row."""
+        if self.family.name == "gamma":
+            return self._continuous_quantile(level)
+        scale = self.trials if self.family.name == "binomial" else np.ones_like(self.trials)
+        highest = self.trials if self.family.name == "binomial" else np.full_like(self.trials, np.inf)
+        return self._whole_quantile(level, self._guess(level) * scale, highest) / scale
+
+    def _whole_quantile(self, level: float, guess: FloatArray, highest: FloatArray) -> FloatArray:
+        """Among whole numbers: step away from a guess, farther each time, then halve the distance."""
+        low, high = np.full_like(guess, -1.0), highest.copy()  # P(Y <= low) < level <= P(Y <= high)
+        y, step = np.clip(np.floor(guess), 0.0, highest), np.ones_like(guess)
+        rows = np.flatnonzero(high - low > 1.0)
+        while len(rows):
+            enough = self.take(rows).distribution(y[rows]) >= level
+            high[rows[enough]], low[rows[~enough]] = y[rows[enough]], y[rows[~enough]]
+            rows = rows[high[rows] - low[rows] > 1.0]
+            bracket = 0.5 * (low[rows] + high[rows])
+            away = np.where(y[rows] == low[rows], low[rows] + step[rows], high[rows] - step[rows])
+            y[rows] = np.floor(np.where((away > low[rows]) & (away < high[rows]), away, bracket))
+            step[rows] *= 3.0
+        return high
+
+    def _guess(self, level: float) -> FloatArray:
+        """The quantile if the response were normal."""
+        from scipy.special import ndtri
+
+        mean, square = (self.means * self.weights).sum(axis=0), (np.square(self.means) * self.weights).sum(axis=0)
+        noise = response_variance(self.family, mean, square, self.dispersion, self.trials)
+        return np.asarray(mean + ndtri(level) * np.sqrt(np.maximum(square - np.square(mean), 0.0) + noise))
+
+    def take(self, rows: IntArray) -> "MeanMixture":
+        """Return some of the rows."""
+        return MeanMixture(
+            self.family, self.means[:, rows], self.weights[:, rows], self.dispersion, self.trials[rows]
+        )
+
+    def _continuous_quantile(self, level: float) -> FloatArray:
+        """By false position in log y, with the Illinois rule."""
+        from scipy.special import gammaincinv
+
+        unit = gammaincinv(self.dispersion, level) / self.dispersion  # the quantile for a mean of 1
+        low, high = np.log(unit * self.means.min(axis=0)) - 1e-9, np.log(unit * self.means.max(axis=0)) + 1e-9
+        below, above = (self.distribution(np.exp(end)) - level for end in (low, high))
+        for _ in range(_MOST_STEPS):
+            middle = (low * above - high * below) / (above - below)
+            value = self.distribution(np.exp(middle)) - level
+            if np.abs(value).max() < 1e-9:
+                break
+            is_above = value > 0.0
+            below, above = np.where(is_above, 0.5 * below, value), np.where(is_above, value, 0.5 * above)
+            low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+        return np.exp(middle)
+
+    def distribution(self, y: FloatArray) -> FloatArray:
+        """P(Y <= y) for each row; y of shares counts successes."""
+        from scipy import special
+
+        size = self.dispersion
+        match self.family.name:
+            case "poisson":
+                each = special.gammaincc(y + 1.0, self.means)
+            case "negative_binomial":
+                each = special.betainc(size, y + 1.0, size / (size + self.means))
+            case "gamma":
+                each = special.gammainc(size, size * y / self.means)
+            case _:
+                inside = y < self.trials
+                failures = np.where(inside, self.trials - y, 1.0)
+                each = np.where(inside, special.betainc(failures, y + 1.0, 1.0 - self.means), 1.0)
+        return np.asarray((each * self.weights).sum(axis=0))
+
+
+def draw_response(
+    rng: np.random.Generator, family: Family, mean: FloatArray, dispersion: float, trials: FloatArray
+) -> FloatArray:
+    """Draw one response for each mean."""
+    match family.name:
+        case "poisson":
+            return _poisson(rng, mean)
+        case "negative_binomial":
+            return _poisson(rng, mean * rng.gamma(dispersion, 1.0 / dispersion, mean.shape))
+        case "gamma":
+            return np.asarray(mean * rng.gamma(dispersion, 1.0 / dispersion, mean.shape))
+        case _:
+            return np.asarray(rng.binomial(trials.astype(np.int64), mean) / trials)
+
+
+def _poisson(rng: np.random.Generator, mean: FloatArray) -> FloatArray:
+    """Also for means beyond the range of whole numbers, where the normal distribution is as good."""
+    small = np.minimum(mean, 1e15)
+    return np.where(mean > 1e15, mean + np.sqrt(mean) * rng.standard_normal(mean.shape), rng.poisson(small))

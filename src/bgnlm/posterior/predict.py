@@ -1,0 +1,220 @@
+"""Predictions averaged over models: the paper's mean at the modes, and the whole mixture with its uncertainty.
+
+Given a model, the linear predictor at a row is normal, or Student t where a noise variance was integrated out; the
+posterior is the mixture of these over the models. g is at the posterior mean of its shrinkage, a dispersion of other
+families than the Gaussian at its mode.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.features.new_data import NewColumns
+from bgnlm.kernels import predictive as kernels
+from bgnlm.likelihood.response import MeanMixture, draw_response, response_variance
+from bgnlm.posterior.average import ModelAverage
+
+_ROWS = 2048  # worked on at a time
+_HERMITE = 11  # nodes of the normal distribution
+_CELLS = 32  # of the linear predictor, which stand for its distribution
+_NEGLIGIBLE = 1e-5
+
+
+class Rows(NamedTuple):
+    """New rows: coded inputs with their names, offset, and for shares the number of trials."""
+
+    X: FloatArray
+    names: tuple[str, ...]
+    offset: FloatArray
+    trials: FloatArray
+
+
+class _Located(NamedTuple):
+    """Linear predictors of all models at some rows: where and how wide."""
+
+    rows: slice
+    location: FloatArray
+    spread: FloatArray
+
+
+def predict_mean(average: ModelAverage, rows: Rows, *, plug_in: bool = True) -> FloatArray:
+    """Mean of the response: at the modes of the coefficients, as in the paper, or averaged over their posterior."""
+    mean = np.empty(len(rows.X))
+    if average.family.name == "gaussian":  # all the same
+        coefficients = average.mean_coefficients
+        for here, columns in _columns(average, rows):
+            mean[here] = rows.offset[here] + coefficients[0] + coefficients[1:] @ columns
+        return mean
+    if not plug_in:
+        return _moments(average, rows)[0]
+    for here in _located(average, rows, with_spread=False):
+        mean[here.rows] = average.family.mean(here.location) @ average.probabilities
+    return mean
+
+
+def predict_deviation(average: ModelAverage, rows: Rows) -> FloatArray:
+    """Standard deviation of the response: models, coefficients and noise."""
+    mean, square = _moments(average, rows)
+    if average.family.name == "gaussian":
+        return np.sqrt(square)
+    spread = np.maximum(square - np.square(mean), 0.0)
+    dispersion = float(average.probabilities @ average.dispersions)
+    return np.sqrt(spread + response_variance(average.family, mean, square, dispersion, rows.trials))
+
+
+def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean square of the mean of the response; for the Gaussian family mean and variance of the response."""
+    mean, square = np.empty((2, len(rows.X)))
+    family, probabilities = average.family, average.probabilities
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE)
+    weights = weights / weights.sum()
+    for here in _located(average, rows):
+        location, spread = here.location, here.spread
+        if family.name == "gaussian":
+            mean[here.rows] = location @ probabilities
+            location -= mean[here.rows, None]
+            variance = np.square(average.coefficient_scales) * (1.0 + np.square(spread))
+            with np.errstate(invalid="ignore"):  # a variance may be infinite
+                square[here.rows] = (np.square(location) + variance) @ probabilities
+        elif family.link == "log":
+            variance = np.square(spread)
+            with np.errstate(over="ignore"):
+                mean[here.rows] = np.exp(np.minimum(location + 0.5 * variance, 700.0)) @ probabilities
+                square[here.rows] = np.exp(np.minimum(2.0 * (location + variance), 700.0)) @ probabilities
+        else:
+            kernels.share_moments(
+                location, spread, probabilities, family.code, nodes, weights, mean[here.rows], square[here.rows]
+            )
+    return mean, square
+
+
+def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float], of: str) -> FloatArray:
+    """Quantiles of the mixture, one column for each level: of the mean of the response, or of the response."""
+    wanted = np.asarray(levels, dtype=np.float64)
+    if average.family.name == "gaussian":
+        return _linear_quantiles(average, rows, wanted, with_noise=of == "response")
+    if of == "mean":
+        return average.family.mean(_linear_quantiles(average, rows, wanted))
+    dispersion = float(average.probabilities @ average.dispersions)
+    extremes = _linear_quantiles(average, rows, np.array([_NEGLIGIBLE, 1.0 - _NEGLIGIBLE]))
+    out = np.empty((len(rows.X), len(wanted)))
+    for here in _located(average, rows):
+        low, high = np.ascontiguousarray(extremes[here.rows].T)
+        weights = np.empty((len(low), _CELLS))
+        kernels.mixture_masses(here.location, here.spread, average.probabilities, low, high, weights)
+        middles = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
+        mixture = MeanMixture(average.family, average.family.mean(middles), weights.T, dispersion, rows.trials[here.rows])
+        for q, level in enumerate(wanted.tolist()):
+            out[here.rows, q] = mixture.quantile(level)
+    return out
+
+
+def _linear_quantiles(
+    average: ModelAverage, rows: Rows, levels: FloatArray, *, with_noise: bool = False
+) -> FloatArray:
+    """Quantiles of the linear predictor, with or without the noise of a Gaussian response."""
+    order = np.argsort(levels, kind="stable")
+    degrees, shapes = np.unique(average.degrees, return_inverse=True)
+    tables, standard = _tables(degrees), _standard_quantiles(degrees, levels[order])
+    scale = np.sqrt(average.dispersions) if average.family.name == "gaussian" else np.ones(len(average))
+    out = np.empty((len(rows.X), len(levels)))
+    for here in _located(average, rows):
+        width = np.sqrt(np.square(here.spread) + 1.0) if with_noise else here.spread
+        part = np.empty((len(width), len(levels)))
+        kernels.mixture_quantiles(
+            here.location,
+            width * scale,
+            average.probabilities,
+            shapes.astype(np.int64),
+            tables,
+            levels[order],
+            standard,
+            part,
+        )
+        out[here.rows, order] = part
+    return out
+
+
+def _tables(degrees: FloatArray) -> FloatArray:
+    """Distribution functions of Student's t (normal for infinite degrees), and derivatives, in asinh(z)."""
+    from scipy import stats
+
+    x = np.arange(2 * kernels.REACH * kernels.STEPS_PER_UNIT + 1) / kernels.STEPS_PER_UNIT - kernels.REACH
+    z, slope = np.sinh(x), np.cosh(x)
+    tables = np.empty((len(degrees), len(z), 2))
+    for table, df in zip(tables, degrees.tolist(), strict=True):
+        distribution = stats.norm if np.isinf(df) else stats.t(max(df, 1e-3))
+        table[:, 0], table[:, 1] = distribution.cdf(z), distribution.pdf(z) * slope
+    return tables
+
+
+def _standard_quantiles(degrees: FloatArray, levels: FloatArray) -> FloatArray:
+    from scipy import stats
+
+    rows = [stats.norm.ppf(levels) if np.isinf(df) else stats.t.ppf(levels, max(df, 1e-3)) for df in degrees.tolist()]
+    return np.clip(np.array(rows), -np.sinh(kernels.REACH), np.sinh(kernels.REACH))
+
+
+def draw_predictive(
+    rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str
+) -> FloatArray:
+    """Draw models and coefficients, and with them the means, or responses, at all rows: (draws, rows)."""
+    counts = rng.multinomial(n_draws, average.probabilities / average.probabilities.sum())
+    models = np.repeat(np.arange(len(average)), counts)
+    rng.shuffle(models)
+    draws = np.zeros((n_draws, len(average.features) + 1))
+    noise = np.zeros(n_draws)
+    for m in np.flatnonzero(counts).tolist():
+        which = np.flatnonzero(models == m)
+        alone = average.only(m)
+        size = len(alone.coefficients)
+        scale = np.ones(len(which))
+        if average.family.name == "gaussian":
+            df = float(alone.degrees[0])
+            scale *= np.sqrt(alone.dispersions[0])
+            if np.isfinite(df):
+                scale /= np.sqrt(rng.chisquare(max(df, 1e-3), len(which)) / max(df, 1e-3))
+        deviations = rng.standard_normal((len(which), size)) @ alone.factors.reshape(size, size).T
+        places = np.append(0, average.members_of(m) + 1)
+        draws[which[:, None], places] = alone.coefficients + scale[:, None] * deviations
+        noise[which] = scale
+    out = np.empty((n_draws, len(rows.X)))
+    for here, columns in _columns(average, rows):
+        eta = draws[:, :1] + draws[:, 1:] @ columns + rows.offset[here]
+        out[:, here] = average.family.mean(eta)
+    if of == "mean":
+        return out
+    if average.family.name == "gaussian":
+        return np.asarray(out + noise[:, None] * rng.standard_normal(out.shape))
+    for draw, m in enumerate(models.tolist()):
+        out[draw] = draw_response(rng, average.family, out[draw], float(average.dispersions[m]), rows.trials)
+    return out
+
+
+def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> Iterator[_Located]:
+    for here, columns in _columns(average, rows):
+        location = np.empty((columns.shape[1], len(average)))
+        spread = np.empty(location.shape if with_spread else (0, 0))
+        kernels.locate(
+            columns,
+            average.starts.astype(np.int64),
+            average.members.astype(np.int64),
+            average.coefficients,
+            average.factors,
+            with_spread,
+            location,
+            spread,
+        )
+        location += rows.offset[here, None]
+        yield _Located(here, location, spread)
+
+
+def _columns(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, FloatArray]]:
+    """Standardised columns of the features for some rows after the other, as (features, rows)."""
+    with NewColumns(average.features, average.ranges) as new:
+        for low in range(0, len(rows.X), _ROWS):
+            here = slice(low, min(low + _ROWS, len(rows.X)))
+            columns = new.evaluate(rows.X[here], rows.names).T
+            yield here, np.ascontiguousarray((columns - average.centres[:, None]) / average.scales[:, None])

@@ -1,0 +1,100 @@
+"""Models as formulas with their coefficients: text, LaTeX, SymPy."""
+
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm._validation import check_choice
+from bgnlm.features import Feature, render, to_latex, to_sympy
+from bgnlm.features.latex import latex_name, latex_number
+from bgnlm.features.text import join_terms
+from bgnlm.posterior.average import ModelAverage
+
+FORMATS = ("text", "latex", "sympy")
+
+
+def expression(models: ModelAverage, form: str, response: str = "y", digits: int = 6) -> Any:
+    """Write one model, or an average of several, as a formula of the mean of the response.
+
+    Parameters
+    ----------
+    form
+        "text" or "latex": an equation, rounded to `digits`. Of a generalized linear model the linear predictor is
+        written; of an average of several the mean, term by term, because the mean of linear predictors is another
+        thing. "sympy": the mean as an expression, with all digits.
+    response
+        Name of the response.
+    """
+    check_choice(form, "format", FORMATS)
+    if form == "sympy":
+        return _sympy(models)
+    if models.family.link == "identity":
+        return f"{_name(response, form)} = {_linear(models.features, _averaged(models), form, digits)}"
+    mean = rf"\mathrm{{E}}({_name(response, form)})" if form == "latex" else f"E({response})"
+    if len(models) == 1:
+        link = rf"\operatorname{{{models.family.link}}}" if form == "latex" else models.family.link
+        left = f"{link}({mean})"
+        return f"{left} = {_linear(*_model(models, 0), form, digits)}"
+    inverse = rf"\operatorname{{{models.family.link}}}^{{-1}}" if form == "latex" else f"inverse_{models.family.link}"
+    terms = [
+        (1.0, f"{_number(float(p), form, digits)}{_times(form)}{inverse}({_linear(*_model(models, m), form, digits)})")
+        for m, p in enumerate(models.probabilities)
+    ]
+    return f"{mean} = {join_terms(terms)}"
+
+
+def _averaged(models: ModelAverage) -> FloatArray:
+    """Coefficients of the average on the scale of the features, intercept first."""
+    slopes = models.mean_coefficients[1:] / models.scales
+    return np.append(models.mean_coefficients[0] - slopes @ models.centres, slopes)
+
+
+def _model(models: ModelAverage, m: int) -> tuple[tuple[Feature, ...], FloatArray]:
+    return tuple(models.features[j] for j in models.members_of(m)), models.linear_predictor(m)
+
+
+def _linear(features: tuple[Feature, ...], coefficients: FloatArray, form: str, digits: int) -> str:
+    write = to_latex if form == "latex" else render
+    terms = [(float(coefficients[0]), _number(abs(float(coefficients[0])), form, digits))]
+    for feature, coefficient in zip(features, coefficients[1:].tolist(), strict=True):
+        terms.append((coefficient, f"{_number(abs(coefficient), form, digits)}{_times(form)}{write(feature, digits)}"))
+    return join_terms(terms)
+
+
+def _times(form: str) -> str:
+    return r" \, " if form == "latex" else "*"
+
+
+def _number(value: float, form: str, digits: int) -> str:
+    return latex_number(value, digits) if form == "latex" else f"{value:.{digits}g}"
+
+
+def _name(response: str, form: str) -> str:
+    return latex_name(response) if form == "latex" else response
+
+
+def _sympy(models: ModelAverage) -> Any:
+    """Return the mean of the response as a SymPy expression."""
+    symbols = [to_sympy(feature) for feature in models.features]
+    import sympy as sp
+
+    def linear(features: Any, coefficients: FloatArray) -> Any:
+        terms = (sp.Float(c) * f for f, c in zip(features, coefficients[1:].tolist(), strict=True))
+        return sum(terms, start=sp.Float(float(coefficients[0])))
+
+    if models.family.link == "identity":
+        return linear(symbols, _averaged(models))
+    inverse = {
+        "logit": lambda eta: 1 / (1 + sp.exp(-eta)),
+        "probit": lambda eta: (1 + sp.erf(eta / sp.sqrt(2))) / 2,
+        "cloglog": lambda eta: 1 - sp.exp(-sp.exp(eta)),
+        "log": sp.exp,
+    }[models.family.link]
+    means = [
+        inverse(linear([symbols[j] for j in models.members_of(m)], models.linear_predictor(m)))
+        for m in range(len(models))
+    ]
+    if len(means) == 1:
+        return means[0]
+    return sp.Add(*(sp.Float(float(p)) * mean for p, mean in zip(models.probabilities, means, strict=True)))

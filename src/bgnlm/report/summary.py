@@ -1,0 +1,103 @@
+"""A page of text about a fit: what a statistician expects to see first."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bgnlm.features import operation_count, render
+from bgnlm.posterior.average import ModelAverage
+from bgnlm.posterior.diagnostics import Diagnostics
+from bgnlm.posterior.summarize import Posterior
+
+_WORTH_SHOWING = 0.05
+_MOST_FEATURES = 15
+_MOST_MODELS = 5
+_DISAGREEMENT = 0.1
+_UNCOVERED = 0.05
+
+
+def summarize_fit(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverage) -> str:
+    """Features and models with their probabilities, what predictions rest on, and advice."""
+    lines = [*_features(posterior, average), "", *_models(posterior), "", *_predictions(posterior, average)]
+    return "\n".join([*lines, *_search(diagnostics), *_advice(posterior, diagnostics, average)])
+
+
+def _features(posterior: Posterior, average: ModelAverage) -> list[str]:
+    mean, deviation = average.effects()
+    place = {feature: j for j, feature in enumerate(average.features)}
+    shown = [
+        (feature, probability)
+        for feature, probability in zip(posterior.features, posterior.inclusion_probabilities, strict=True)
+        if probability >= _WORTH_SHOWING and feature in place
+    ][:_MOST_FEATURES]
+    lines = ["probability  coefficient          sd  operations  feature"]
+    for feature, probability in shown:
+        j = place[feature]
+        lines.append(
+            f"{probability:11.4f}  {mean[j]:11.5g}  {deviation[j]:10.4g}  {operation_count(feature):10d}"
+            f"  {render(feature, 6)}"
+        )
+    n_others = len(posterior.features) - len(shown)
+    if not shown:
+        lines.append(f"  none is more probable than {_WORTH_SHOWING:g}")
+    if n_others:
+        lines.append(f"  and {n_others:,} features of probability below {_least(posterior, len(shown)):.2g}")
+    return lines
+
+
+def _least(posterior: Posterior, n_shown: int) -> float:
+    rest = posterior.inclusion_probabilities[n_shown:]
+    return math.ceil(float(rest.max(initial=0.0)) * 1000 + 1e-9) / 1000
+
+
+def _models(posterior: Posterior) -> list[str]:
+    lines = ["probability  log posterior  model"]
+    log_joint = posterior.found.log_joint
+    for model in range(min(_MOST_MODELS, len(posterior))):
+        text = " + ".join(render(feature, 6) for feature in posterior.features_of(model)) or "(intercept only)"
+        lines.append(f"{posterior.model_probabilities[model]:11.4f}  {log_joint[model]:13.3f}  {text}")
+    return lines
+
+
+def _predictions(posterior: Posterior, average: ModelAverage) -> list[str]:
+    lines = [
+        f"predictions average over {len(average):,} of {len(posterior):,} models, "
+        f"which hold {average.mass:.4f} of their probability"
+    ]
+    if average.family.name == "gaussian":
+        noise = float(np.sqrt(average.probabilities @ average.dispersions))
+        lines.append(f"noise standard deviation: {noise:.4g}")
+    elif average.family.has_dispersion:
+        word = "shape" if average.family.name == "gamma" else "size"
+        lines.append(f"{word}: {float(average.probabilities @ average.dispersions):.4g}")
+    return lines
+
+
+def _search(diagnostics: Diagnostics) -> list[str]:
+    populations = sum(len(history) for history in diagnostics.history)
+    return [
+        f"{len(diagnostics.history)} chains explored {populations:,} populations in {diagnostics.seconds:.1f} s of work: "
+        f"{diagnostics.n_scored:,} models scored, {diagnostics.n_models:,} kept"
+    ]
+
+
+def _advice(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverage) -> list[str]:
+    lines = []
+    unfinished = [ending for ending in diagnostics.endings if ending not in ("complete", "nothing more found")]
+    if unfinished:
+        lines.append(f"{len(unfinished)} chains did not come to their end ({', '.join(sorted(set(unfinished)))})")
+    worst = int(np.argmax(diagnostics.disagreement)) if len(diagnostics.disagreement) else 0
+    if len(diagnostics.history) > 1 and diagnostics.disagreement.max(initial=0.0) > _DISAGREEMENT:
+        lines.append(
+            f"chains disagree about {render(posterior.features[worst], 6)} (standard deviation of its probability "
+            f"{diagnostics.disagreement[worst]:.2f}): use more chains (n_chains) or populations (n_populations)"
+        )
+    if average.mass < 1.0 - _UNCOVERED:
+        lines.append("the posterior is flat: SearchConfig(n_averaged=...) averages predictions over more models")
+    return ["", "to note", *(f"  {line}" for line in lines)] if lines else []
+
+
+def joined(summaries: Sequence[str], classes: Sequence[object]) -> str:
+    """Put the summaries of several classes below each other."""
+    return "\n\n".join(f"class {one}, against the rest\n\n{text}" for one, text in zip(classes, summaries, strict=True))

@@ -1,0 +1,55 @@
+"""Features and models as data frames."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bgnlm.features import depth, operation_count, render
+from bgnlm.posterior.average import ModelAverage
+from bgnlm.posterior.summarize import Posterior
+
+MOST_MODELS = 1000
+
+
+def features_table(posterior: Posterior, average: ModelAverage) -> Any:
+    """Features by probability, with complexity and averaged coefficient; 0 where no averaged model has the feature."""
+    import pandas as pd
+
+    mean, deviation = average.effects()
+    place = {feature: j for j, feature in enumerate(average.features)}
+    places = [place.get(feature, len(place)) for feature in posterior.features]
+    return pd.DataFrame(
+        {
+            "expression": [render(feature) for feature in posterior.features],
+            "probability": posterior.inclusion_probabilities,
+            "complexity": [operation_count(feature) for feature in posterior.features],
+            "depth": [depth(feature) for feature in posterior.features],
+            "coefficient": np.append(mean, 0.0)[places],
+            "sd": np.append(deviation, 0.0)[places],
+        }
+    )
+
+
+def models_table(posterior: Posterior) -> Any:
+    """Return the most probable models."""
+    import pandas as pd
+
+    n_models = min(len(posterior), MOST_MODELS)
+    return pd.DataFrame(
+        {
+            "features": [tuple(map(render, posterior.features_of(model))) for model in range(n_models)],
+            "probability": posterior.model_probabilities[:n_models],
+            "log_posterior": posterior.found.log_joint[:n_models],
+            "size": posterior.found.rows.sizes[:n_models].astype(np.int64),
+        }
+    )
+
+
+def by_class(tables: Sequence[Any], classes: Sequence[Any]) -> Any:
+    """Put the tables of several classes below each other, with the class in the first column."""
+    import pandas as pd
+
+    for table, one in zip(tables, classes, strict=True):
+        table.insert(0, "class", [one] * len(table))
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,22 @@
+"""scikit-learn's own checks of its conventions."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
+
+# Small, so that hundreds of fits take a minute.
+QUICK = {"search": SearchConfig(n_populations=3, population_size=8, n_candidates=40), "n_chains": 1, "random_state": 0}
+
+EXPECTED_FAILURES = {
+    "check_dataframe_column_names_consistency": "columns in another order are matched by name, not refused",
+}
+
+
+@parametrize_with_checks(
+    [BGNLMRegressor(**QUICK), BGNLMClassifier(**QUICK), BGNLMRegressor(missing="impute", **QUICK)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
+@pytest.mark.filterwarnings("ignore::bgnlm.errors.ModelStatusWarning")
+def test_conventions(estimator, check):
+    check(estimator)
