@@ -11,6 +11,7 @@ from bgnlm._version import __version__
 if TYPE_CHECKING:
     from bgnlm.estimators.classifier import BGNLMClassifier
     from bgnlm.estimators.regressor import BGNLMRegressor
+    from bgnlm.estimators.files import load
     from bgnlm.features import Transform, parse
     from bgnlm.find import find_features
     from bgnlm.likelihood.coefficient_priors import CoefficientPrior
@@ -26,6 +27,7 @@ _HOME = {
     "Transform": "bgnlm.features",
     "enumerate_models": "bgnlm.search.exhaustive",
     "find_features": "bgnlm.find",
+    "load": "bgnlm.estimators.files",
     "fit_model": "bgnlm.likelihood.marginal",
     "log_marginal": "bgnlm.likelihood.marginal",
     "parse": "bgnlm.features",
@@ -45,6 +47,7 @@ __all__ = [
     "features",
     "find_features",
     "fit_model",
+    "load",
     "log_marginal",
     "parse",
     "search",

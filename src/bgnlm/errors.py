@@ -21,6 +21,10 @@ class CheckpointError(BgnlmError, OSError):
     """A checkpoint cannot be written, read or continued; nothing in it was changed."""
 
 
+class ModelFileError(BgnlmError, ValueError):
+    """A model file cannot be written, read or trusted."""
+
+
 class WorkerError(BgnlmError, RuntimeError):
     """A chain could not be advanced in another process."""
 

@@ -39,7 +39,7 @@ class SearchResult:
     def fit(self, model: int) -> ModelFit:
         """Return coefficients, covariance factor and dispersion of the model at place `model`, 0 the most probable."""
         columns = Evaluator(self.problem.X, self.problem.names).matrix(self.posterior.features_of(model))
-        return self.problem.likelihood.population(columns).fit(list(range(columns.shape[1])))
+        return self.problem.likelihood.plain.population(columns).fit(list(range(columns.shape[1])))
 
     def __repr__(self) -> str:
         return f"<SearchResult: {len(self.posterior):,} models, {len(self.chains)} chains>"

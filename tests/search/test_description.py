@@ -158,7 +158,7 @@ def test_no_setting_is_forgotten():
     """A new one has to be put into the tables above, and into what is described."""
     parts = {"moves": MoveProbabilities, "limits": Limits, "mjmcmc": MjmcmcSettings}
     assert OTHER_PARTS.keys() == parts.keys()
-    assert {*OTHER_SETTINGS, *parts, "max_seconds"} == {field.name for field in fields(SearchConfig)}
+    assert {*OTHER_SETTINGS, *parts, "max_seconds", "n_averaged"} == {field.name for field in fields(SearchConfig)}
     for name, part in parts.items():
         assert OTHER_PARTS[name].keys() == {field.name for field in fields(part)}
 

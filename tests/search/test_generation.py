@@ -43,7 +43,7 @@ def equal_weights(transform, operands):
 
 
 def generator(moves=EQUAL, limits=None, transforms=(SIN, TANH), weights=None, inputs=(A, B)):
-    return Generator(inputs, transforms, weights, moves, limits or Limits(), equal_weights)
+    return Generator(inputs, transforms, weights, moves, limits or Limits(max_depth=5), equal_weights)
 
 
 def draws(rng, maker, n_draws, features=(), probabilities=()):

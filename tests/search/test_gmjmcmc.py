@@ -12,6 +12,7 @@ from bgnlm.features import Evaluator, Input, depth, local_width, operation_count
 from bgnlm.posterior.summarize import summarize
 from bgnlm.search.chains import ChainResult, run_chain
 from bgnlm.search.classes import ClassChanges
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
 from bgnlm.search.gmjmcmc import Workspace, advance, marginal_order, start_chain
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
@@ -264,6 +265,7 @@ def assert_exact(problem, chain, n_checked=200, tolerance=2e-5, **options):
     for i in np.linspace(0, len(rows) - 1, min(n_checked, len(rows))).astype(int):
         X = evaluator.matrix(features[c] for c in rows.members_of(i))
         alone = bgnlm.log_marginal(problem.likelihood.y, X, **options)
+        alone += float(log_orders(X.shape[1], len(problem.names)))
         assert rows.log_marginal[i] == pytest.approx(alone, abs=tolerance)
 
 

@@ -8,6 +8,7 @@ import pytest
 from bgnlm import parse
 from bgnlm.errors import SettingError
 from bgnlm.features import operation_count
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.search.prior import ModelPrior, logic_complexity, script_complexity
 
 FEATURES = [parse(text) for text in ("x1", "sin(x1)", "x1*x2", "sigmoid(x1 + x2 + x3)", "cbrt_abs(x1**2*x2)")]
@@ -31,9 +32,18 @@ def test_penalties(penalty, nats):
 
 def test_by_default_every_feature_also_pays_for_the_choice_among_the_inputs():
     assert ModelPrior().costs(FEATURES, 223, 9) == pytest.approx(
-        np.log(223) * np.array([0, 1, 1, 3, 3]) + math.log(9), rel=1e-14
+        np.log(223) * np.array([0, 1, 1, 3, 3]) + math.log(9) * np.array([1, 2, 2, 4, 4]), rel=1e-14
     )
     assert ModelPrior(penalty=0.0).costs(FEATURES, 223, 9).tolist() == [0.0] * 5
+
+
+def test_a_model_is_a_set():
+    """Three inputs of nine: the number of such sets, each drawn in one of six orders."""
+    prior = ModelPrior()
+    assert prior.log_model_prior(FEATURES[:1] * 3, 223, 9) == pytest.approx(math.log(6 / 9**3))
+    assert log_orders([0, 1, 2, 3, 4], 3) == pytest.approx(np.log([1, 1, 2, 6, 18]))
+    assert (log_orders([0, 3], 0) == 0.0).all()
+    assert ModelPrior(complexity="oc").log_model_prior(FEATURES[:1] * 3, 223, 9) == 0.0
 
 
 def test_the_size_limit():

@@ -5,7 +5,7 @@ import pytest
 
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Input, Transform, get_transform, modify, parse
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
+from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig, resolved
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
@@ -142,12 +142,21 @@ def test_defaults():
     assert found.is_gaussian
     assert found.n_obs == 20
     assert found.keep == ()
-    assert found.config == SearchConfig()
-    assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + np.log(3))
+    assert found.config == SearchConfig(n_populations=10, n_candidates=100, n_draws=100, limits=Limits(max_depth=5))
+    assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + 3 * np.log(3))
+
+
+def test_the_search_grows_with_the_data():
+    sizes = {"n_populations": [10, 33, 40], "n_candidates": [100, 300, 300], "n_draws": [100, 400, 500]}
+    for n_obs, *expected in zip((20, 100, 1000), *sizes.values(), strict=True):
+        config = resolved(SearchConfig(), n_obs)
+        assert [getattr(config, name) for name in sizes] == expected
+    given = SearchConfig(n_populations=3, n_candidates=7, n_draws=9, limits=Limits(max_depth=2))
+    assert resolved(given, 1000) == given
 
 
 def test_costs_follow_the_prior_and_the_sum_of_weights():
-    assert problem(sample_weight=np.full(20, 3.0)).cost(parse("x1*x2")) == pytest.approx(np.log(60) + np.log(3))
+    assert problem(sample_weight=np.full(20, 3.0)).cost(parse("x1*x2")) == pytest.approx(np.log(60) + 2 * np.log(3))
     charged = problem(prior=ModelPrior(penalty=1.5, complexity="oc+1"))
     assert charged.cost(parse("x1*x2")) == pytest.approx(3.0)
 

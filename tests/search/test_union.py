@@ -71,7 +71,8 @@ def enumerated(problem, texts):
     for subset in naive.all_subsets(len(texts)):
         chosen = [features[j] for j in subset]
         value = bgnlm.log_marginal(problem.likelihood.y, evaluator.matrix(chosen))
-        result[frozenset(str(f) for f in chosen)] = value - sum(problem.cost(f) for f in chosen)
+        prior = problem.prior.log_model_prior(chosen, problem.n_obs, len(problem.names))
+        result[frozenset(str(f) for f in chosen)] = value + prior
     return result
 
 
@@ -82,7 +83,7 @@ def test_forms_of_one_law_are_counted_once_and_priced_by_the_simplest(law):
     found = unite(problem, chains)
     assert models_of(found) == pytest.approx(expected, abs=1e-4)
     assert len(found.rows) == 16
-    assert found.costs[found.features.index(parse(ONCE))] == pytest.approx(3 * np.log(40) + np.log(3))
+    assert found.costs[found.features.index(parse(ONCE))] == pytest.approx(3 * np.log(40) + 4 * np.log(3))
     alone = unite(problem, chains[:1])
     assert parse(THRICE) in alone.features
     assert summarize(found).probability_of(parse(ONCE)) > summarize(alone).probability_of(parse(THRICE))

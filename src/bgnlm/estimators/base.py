@@ -14,7 +14,7 @@ from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
 from bgnlm.errors import DataError, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted
-from bgnlm.estimators.inputs import learn_coding
+from bgnlm.estimators.inputs import TableCoding, learn_coding
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of
 from bgnlm.features.new_data import NewColumns
@@ -46,13 +46,18 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         check_consistent_length(design, y)
         if len(design) == 1:
             raise DataError(f"{name} needs more than one row; got n_samples = 1.")
+        self._take_over(coding, getattr(y, "name", None))
+        return design
+
+    def _take_over(self, coding: TableCoding, response: Any) -> None:
+        """Keep what is known about inputs and response."""
         self.coding_ = coding
+        self.response_name_ = response if isinstance(response, str) else "y"
         self.n_features_in_ = len(coding.columns)
         if coding.has_names:
             self.feature_names_in_ = np.array(coding.input_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return design
 
     def _problem(self, design: FloatArray, y: FloatArray, sample_weight: Any, offset: Any, family: str) -> SearchProblem:
         """Everything the search needs, from the settings of the estimator."""
@@ -185,10 +190,15 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         str or SymPy expression
             A dictionary of these by class if there are more than two.
         """
-        each = [expression(found.models(using), format, self._response, digits) for found in self._found]
+        each = [expression(found.models(using), format, self.response_name_, digits) for found in self._found]
         return each[0] if len(each) == 1 else dict(zip(self.classes_.tolist(), each, strict=True))
 
-    _response = "y"
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a file, whole or not at all; `bgnlm.load` reads it."""
+        from bgnlm.estimators.files import save_estimator
+
+        check_is_fitted(self, "searches_")
+        save_estimator(self, path)
 
     @property
     def _found(self) -> tuple[FittedSearch, ...]:

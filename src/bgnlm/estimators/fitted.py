@@ -7,6 +7,7 @@ from bgnlm.find import SearchResult
 from bgnlm.posterior.average import ModelAverage, average_models, median_model
 from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.summarize import Posterior
+from bgnlm.search.description import digest_of_data
 from bgnlm.search.problem import SearchProblem
 
 USING = ("average", "best", "median")
@@ -28,6 +29,8 @@ class FittedSearch:
         Sum of the weights, and number of coded inputs.
     prior
         The priors in words.
+    data
+        Digest of the data.
     """
 
     posterior: Posterior
@@ -37,6 +40,7 @@ class FittedSearch:
     n_obs: float
     n_inputs: int
     prior: str
+    data: str
 
     def __repr__(self) -> str:
         return f"<FittedSearch: {len(self.posterior):,} models, {len(self.average):,} of them fitted>"
@@ -60,6 +64,7 @@ def fitted(result: SearchResult) -> FittedSearch:
         n_obs=problem.n_obs,
         n_inputs=len(problem.names),
         prior=_in_words(problem),
+        data=digest_of_data(problem),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, zellner_siow
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.likelihood.variance import VarianceIntegral
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -29,13 +30,18 @@ class GaussianScore:
         Log of the total sum of squares about the (weighted) mean.
     noise_floor
         Smallest noise standard deviation as a fraction of sd(y), 0 for none.
+    n_slots
+        Of `log_orders`, which are added to the score; 0 for the marginal likelihood alone.
     """
 
-    def __init__(self, prior: CoefficientPrior, n_obs: float, log_total: float, noise_floor: float = 0.0) -> None:
+    def __init__(
+        self, prior: CoefficientPrior, n_obs: float, log_total: float, noise_floor: float = 0.0, n_slots: int = 0
+    ) -> None:
         self.prior = prior
         self.n_obs = n_obs
         self.log_total = log_total
         self.noise_floor = noise_floor
+        self.n_slots = n_slots
         self.shape = n_obs / 2 if prior.name == "jeffreys" else (n_obs - 1) / 2
         self.variance_integral = VarianceIntegral(self.shape, n_obs, noise_floor)
 
@@ -103,6 +109,9 @@ class GaussianScore:
 
     def log_bayes_factor(self, size: int, residual: FloatArray) -> FloatArray:
         """Score of models with `size` columns and RSS / TSS = `residual`, an array in (0, 1]."""
+        return self._log_bayes_factor(size, residual) + log_orders(size, self.n_slots)
+
+    def _log_bayes_factor(self, size: int, residual: FloatArray) -> FloatArray:
         match self.prior.name:
             case _ if size == 0:
                 return np.zeros_like(residual)
@@ -129,7 +138,7 @@ class GaussianScore:
         """`log_bayes_factor` and `shrinkage` together, which for mixtures is half the work."""
         if size and self.prior.name in MIXTURES:
             value, mean_u = self._mixture(size, residual)
-            return value, 1.0 - mean_u
+            return value + log_orders(size, self.n_slots), 1.0 - mean_u
         return self.log_bayes_factor(size, residual), self.shrinkage(size, residual)
 
     def shrinkage(self, size: int, residual: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from bgnlm.kernels import glm_walk as kernels
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, MixtureParameters, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, log_normaliser, zellner_siow
 from bgnlm.likelihood.glm import GlmStatistics
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.likelihood.script import script_deviance
 from bgnlm.likelihood.status import ModelStatus
 
@@ -29,9 +30,12 @@ _STATUS_OF_STATE = np.array(
 
 
 class GlmScore:
-    """Log marginal likelihoods of models over the columns of `statistics`, given as rows of Booleans."""
+    """Log marginal likelihoods of models over the columns of `statistics`, given as rows of Booleans.
 
-    def __init__(self, prior: CoefficientPrior, statistics: GlmStatistics) -> None:
+    With `n_slots` the `log_orders` of models are added to them.
+    """
+
+    def __init__(self, prior: CoefficientPrior, statistics: GlmStatistics, n_slots: int = 0) -> None:
         if prior.name == "known-variance":
             raise SettingError(
                 f"The prior 'known-variance' is for the Gaussian family; got family {statistics.family.name!r}. "
@@ -39,6 +43,7 @@ class GlmScore:
             )
         self.prior = prior
         self.statistics = statistics
+        self.n_slots = n_slots
         # Parameters with a flat prior that Laplace's method integrates out: intercept and log dispersion.
         self._n_flat = 1 + int(statistics.family.has_dispersion)
 
@@ -49,7 +54,10 @@ class GlmScore:
 
     def evaluate(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """The same, and the posterior mean of u = 1 / (1 + g); 0 for priors without g."""
-        sizes = included.sum(axis=1)
+        values, status, mean_u = self._evaluate(included, included.sum(axis=1))
+        return values + log_orders(included.sum(axis=1), self.n_slots), status, mean_u
+
+    def _evaluate(self, included: BoolArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         if self.statistics.constant_response:
             status = np.full(len(included), ModelStatus.CONSTANT_RESPONSE, dtype=np.int8)
             return self._nothing_explained(sizes), status, np.ones(len(included))

@@ -22,7 +22,11 @@ from bgnlm.likelihood.tabulate import TabulatedScore
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """A checked response with its weights and offset, and how models of it are scored."""
+    """A checked response with its weights and offset, and how models of it are scored.
+
+    With `n_slots` the `log_orders` of models, a part of their prior, are added to their marginal likelihoods: the score of
+    a size of models is the same function of the data then, and nothing else in a search need know of them.
+    """
 
     family: Family
     y: FloatArray
@@ -30,12 +34,18 @@ class Likelihood:
     offset: FloatArray
     prior: CoefficientPrior
     noise_floor: float
+    n_slots: int = 0
+
+    @property
+    def plain(self) -> "Likelihood":
+        """Marginal likelihoods alone."""
+        return replace(self, n_slots=0)
 
     def population(self, X: FloatArray) -> GaussianPopulation | GlmPopulation:
         """Return all models over the columns of `X`."""
         if self.family.name != "gaussian":
             statistics = glm_statistics(self.family, self.y, X, self.weights, self.offset)
-            return GlmPopulation(GlmScore(self.prior, statistics))
+            return GlmPopulation(GlmScore(self.prior, statistics, self.n_slots))
         gram = gram_statistics(self.y, X, self.weights, self.offset)
         return GaussianPopulation(gram, self.tabulated_score(gram))
 
@@ -45,7 +55,7 @@ class Likelihood:
 
     def tabulated_score(self, gram: GramStatistics) -> TabulatedScore:
         """Return the score of Gaussian models of this response, whatever the columns."""
-        return TabulatedScore(GaussianScore(self.prior, gram.n_obs, gram.log_total, self.noise_floor))
+        return TabulatedScore(GaussianScore(self.prior, gram.n_obs, gram.log_total, self.noise_floor, self.n_slots))
 
 
 def check_likelihood(

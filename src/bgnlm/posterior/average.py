@@ -181,7 +181,7 @@ def _fitted(
     scales = np.sqrt(weights @ np.square(columns))
     scales[scales == 0.0] = 1.0
     columns /= scales
-    fits = likelihood.population(columns).fit_all([model.tolist() for model in models])
+    fits = likelihood.plain.population(columns).fit_all([model.tolist() for model in models])
     exists = np.array([fit.status is not ModelStatus.RANK_DEFICIENT for fit in fits])
     total = float(probabilities[exists].sum())
     return ModelAverage(

@@ -83,7 +83,7 @@ class Checkpoint:
                 f"The checkpoint {self._folder} was written by bgnlm {there['bgnlm']}, this is {__version__}: the "
                 "result may differ from that of an uninterrupted run.",
                 CheckpointWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return np.random.SeedSequence(**seed)
 

@@ -39,6 +39,13 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
     }
 
 
+def digest_of_data(problem: SearchProblem) -> str:
+    """Digest of response, inputs, weights and offset together."""
+    likelihood = problem.likelihood
+    parts = (likelihood.y, problem.X, likelihood.weights, likelihood.offset)
+    return blake2b("".join(map(_digest, parts)).encode(), digest_size=16).hexdigest()
+
+
 def differences(there: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
     """Say what differs between two descriptions."""
     changed = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))

@@ -11,6 +11,7 @@ from bgnlm.errors import ModelStatusWarning
 from bgnlm.kernels.model_store import ModelStore
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm_fit import GlmPopulation
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.likelihood.subsets import unpack
 from bgnlm.likelihood.surrogate import QuadraticSurrogate, quadratic_surrogate
 from bgnlm.search.config import SearchConfig, choose_engine
@@ -205,6 +206,8 @@ def _explore_by_surrogate(
     n_columns = len(costs)
     surrogate, start = expand(rng, models, costs, max_size, start, exact_score(models, costs, max_size))
     approximate = surrogate.scores(max_size) + log_prior_of_subsets(costs)
+    if models.score.n_slots:
+        approximate += log_orders(log_prior_of_subsets(np.full(n_columns, -1.0)).astype(np.int64), models.score.n_slots)
     near = np.flatnonzero(approximate >= approximate.max() - _NEAR)
     # With Gumbel noise the largest are a sample without replacement.
     noisy = approximate[near] + rng.gumbel(size=len(near))

@@ -12,6 +12,7 @@ from bgnlm._validation import check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.features import Feature, leaf_count, operation_count
 from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
+from bgnlm.likelihood.orders import log_orders
 
 Complexity = Callable[[Feature], float]
 
@@ -62,7 +63,7 @@ MEASURES: dict[str, Complexity] = {
     "oc+1": operations_plus_one,
     "script": script_complexity,
 }
-# Operation count, and the log of the number of inputs for each feature, in nats.
+# Operation count, and the log of the number of inputs for each choice that makes a feature, in nats.
 MULTIPLICITY = "multiplicity"
 
 
@@ -84,8 +85,10 @@ class ModelPrior:
     penalty
         -log a: "bic" (log n), "aic" (2) or a number of nats per unit of complexity; 0 makes all models equal.
     complexity
-        "multiplicity": `penalty` for each operation and log m nats for each feature, m the number of inputs (nothing if
-        `penalty` is 0). Without the latter some of many inputs that mean nothing have high probabilities by chance.
+        "multiplicity": beside `penalty` for each operation, log m nats for each feature and each of its operations, m the
+        number of inputs, as many as there are to choose from; less the log of the orders in which the features
+        of a model can be chosen, so that the k-th costs log(m / k). Without these, some of many features that mean nothing
+        have high probabilities by chance. All models are equal if `penalty` is 0.
         "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.
@@ -110,13 +113,19 @@ class ModelPrior:
         values = np.array([_checked(measure(feature), feature) for feature in features], dtype=np.float64)
         if not penalty:  # inf * 0 is not a number; a feature that is ruled out stays ruled out
             return np.where(np.isinf(values), np.inf, 0.0)
-        return np.asarray(penalty * values + (math.log(n_inputs) if self.complexity == MULTIPLICITY else 0.0))
+        n_slots = self.n_slots(n_inputs)
+        return np.asarray(penalty * values + (math.log(n_slots) * (1.0 + values) if n_slots else 0.0))
+
+    def n_slots(self, n_inputs: int) -> int:
+        """Of `log_orders`, which are part of the prior of a model; 0 for none."""
+        return n_inputs if self.complexity == MULTIPLICITY and self.penalty != 0 else 0
 
     def log_model_prior(self, features: Sequence[Feature], n_obs: float, n_inputs: int) -> float:
         """Log p(m) up to the constant that all models share."""
         if self.max_model_size is not None and len(features) > self.max_model_size:
             return -math.inf
-        return -float(self.costs(features, n_obs, n_inputs).sum())
+        orders = float(log_orders(len(features), self.n_slots(n_inputs)))
+        return orders - float(self.costs(features, n_obs, n_inputs).sum())
 
 
 def _checked(complexity: Any, feature: Feature) -> float:

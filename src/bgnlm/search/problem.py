@@ -131,7 +131,7 @@ def define_problem(
     settings = resolved(settings, float(likelihood.weights.sum()))
     settings = replace(settings, limits=replace(settings.limits, max_model_size=min(sizes, default=None)))
     problem = SearchProblem(
-        likelihood=likelihood,
+        likelihood=replace(likelihood, n_slots=model_prior.n_slots(design.shape[1])),
         X=design,
         names=column_names(X, design.shape[1], names),
         transforms=resolve_transforms(transforms),

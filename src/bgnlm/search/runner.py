@@ -340,4 +340,4 @@ class _Run:
             messages.append("What was found until then is all there.")
             if self._store is not None:
                 messages.append("The checkpoint has it too: the same call goes on from there.")
-            warnings.warn(" ".join(messages), SearchStoppedWarning, stacklevel=4)
+            warnings.warn(" ".join(messages), SearchStoppedWarning, stacklevel=5)

@@ -1,0 +1,110 @@
+"""Saved estimators: `save` and `load`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import AnyArray
+from bgnlm.errors import ModelFileError
+from bgnlm.estimators.base import BGNLMEstimator
+from bgnlm.estimators.classifier import BGNLMClassifier
+from bgnlm.estimators.inputs import TableCoding
+from bgnlm.estimators.regressor import BGNLMRegressor
+from bgnlm.estimators.searches_plain import demand, search_from_plain, search_to_plain
+from bgnlm.estimators.settings_plain import settings_from_plain, settings_to_plain
+from bgnlm.persistence import damaged, read_model, write_model
+
+_ESTIMATORS = {kind.__name__: kind for kind in (BGNLMRegressor, BGNLMClassifier)}
+
+
+def save_estimator(estimator: BGNLMEstimator, path: str | Path) -> None:
+    """Write a fitted estimator to a file."""
+    settings, not_stored = settings_to_plain(estimator.get_params(deep=False))
+    content: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "settings": settings,
+        "settings_not_stored": not_stored,
+        "coding": estimator.coding_.to_plain(),
+        "response": estimator.response_name_,
+        "searches": [],
+    }
+    if isinstance(estimator, BGNLMClassifier):
+        content["classes"] = {"type": _type_of(estimator.classes_), "values": estimator.classes_.tolist()}
+    arrays: dict[str, AnyArray] = {}
+    for number, search in enumerate(estimator.searches_):
+        plain, parts = search_to_plain(search)
+        content["searches"].append(plain)
+        arrays |= {f"{number}.{name}": array for name, array in parts.items()}
+    write_model(path, content, arrays)
+
+
+def load(path: str | Path) -> Any:
+    """Read a fitted estimator from a file that its `save` wrote.
+
+    Nothing in the file is executed. Transforms of your own are found by their names: register them before loading,
+    ``bgnlm.features.register(bgnlm.Transform(name, function))``.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, cut off, too large, of a later version, or no model at all; or if a transform is missing.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np, tempfile, pathlib
+    >>> X = np.arange(20.0).reshape(10, 2) ** 0.5
+    >>> quick = bgnlm.SearchConfig(n_populations=2, population_size=4)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=1, random_state=1).fit(X, X[:, 0] ** 2 + X[:, 1])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.bgnlm"
+    >>> model.save(path)
+    >>> bool((bgnlm.load(path).predict(X) == model.predict(X)).all())
+    True
+    """
+    content, arrays = read_model(path)
+    try:
+        return _estimator(content, arrays)
+    except ModelFileError:
+        raise
+    except Exception as error:  # the digest was right, but what it is of is not a model
+        raise damaged(path, str(error) or type(error).__name__) from error
+
+
+def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
+    kind = _ESTIMATORS[content["estimator"]]
+    estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
+    coding = TableCoding.from_plain(content["coding"])
+    estimator._take_over(coding, content["response"])
+    searches = content["searches"]
+    demand(isinstance(searches, list) and isinstance(content["response"], str), "searches are missing")
+    estimator.searches_ = tuple(
+        search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)
+    )
+    if kind is BGNLMClassifier:
+        estimator.classes_ = _classes(content["classes"])
+        n_classes = len(estimator.classes_)
+        demand(len(searches) == (1 if n_classes == 2 else n_classes), "classes that do not fit")
+    else:
+        demand(len(searches) == 1, "searches that do not fit")
+    return estimator
+
+
+def _part(arrays: dict[str, AnyArray], number: int) -> dict[str, AnyArray]:
+    prefix = f"{number}."
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _type_of(classes: AnyArray) -> str:
+    kind = classes.dtype.kind
+    if kind == "O" or kind == "U":
+        return "text"
+    return {"b": "boolean", "i": "whole", "u": "whole"}.get(kind, "number")
+
+
+def _classes(plain: Any) -> AnyArray:
+    kinds = {"text": str, "boolean": bool, "whole": int, "number": float}
+    kind = kinds[plain["type"]]
+    values = plain["values"]
+    demand(isinstance(values, list) and all(type(value) is kind for value in values), "classes of no known kind")
+    demand(len(values) >= 2 and len(set(values)) == len(values), "too few classes")
+    return np.array(values)
