@@ -10,8 +10,8 @@ from bgnlm._version import __version__
 
 if TYPE_CHECKING:
     from bgnlm.estimators.classifier import BGNLMClassifier
-    from bgnlm.estimators.regressor import BGNLMRegressor
     from bgnlm.estimators.files import load
+    from bgnlm.estimators.regressor import BGNLMRegressor
     from bgnlm.features import Transform, parse
     from bgnlm.find import find_features
     from bgnlm.likelihood.coefficient_priors import CoefficientPrior

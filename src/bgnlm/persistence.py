@@ -1,8 +1,8 @@
 """Model files: a zip with one JSON document and one npz of arrays, written whole or not at all, read without trust.
 
-`model.json` says what the file is (`format`, `version`, `digest`) and has everything that is not an array under `content`;
-`arrays.npz` has the arrays. The digest is of the content and all arrays, so that a file that was changed is noticed. Nothing
-in a file is ever executed.
+`model.json` says what the file is (`format`, `version`, `digest`) and has everything that is not an array under
+`content`; `arrays.npz` has the arrays. The digest is of the content and all arrays, so that a file that was changed is
+noticed. Nothing in a file is ever executed.
 """
 
 import json
@@ -48,11 +48,16 @@ def write_model(path: str | Path, content: Mapping[str, Any], arrays: Mapping[st
         write_whole(Path(path), buffer.getvalue())
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ModelFileError(f"The model could not be written to {path}: {reason}. Nothing was changed there.") from error
+        raise ModelFileError(
+            f"The model could not be written to {path}: {reason}. Nothing was changed there."
+        ) from error
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name first, so that nobody ever sees half of it."""
+    """Write a file under another name first, so that nobody ever sees half of it; links are followed."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is not a file")
     part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
         with part.open("wb") as file:

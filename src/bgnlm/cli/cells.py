@@ -36,7 +36,7 @@ class Column:
     def missing(self) -> npt.NDArray[np.bool_]:
         """Where there is no value."""
         if self.kind == "numbers":
-            return np.isnan(self.values)
+            return np.array(np.isnan(self.values))
         return np.array([value is None for value in self.values], dtype=np.bool_)
 
 
@@ -51,7 +51,8 @@ class NotOfKind(Exception):  # noqa: N818
 def as_numbers(name: str, cells: Sequence[str], missing: Collection[str], decimal: str = ".") -> Column:
     """Read all cells as numbers."""
     numbers = [_number(cell, missing, decimal) for cell in cells]
-    _refuse([number is None for number in numbers])
+    if None in numbers:
+        raise NotOfKind(numbers.index(None))
     return Column(name, "numbers", np.array(numbers, dtype=np.float64))
 
 
@@ -59,7 +60,9 @@ def as_booleans(name: str, cells: Sequence[str], missing: Collection[str]) -> Co
     """Read all cells as true or false, or 1 or 0."""
     words = {**_BOOLEANS, "1": True, "0": False, "1.0": True, "0.0": False}
     values = [None if cell in missing else words.get(cell.lower()) for cell in cells]
-    _refuse([value is None and cell not in missing for value, cell in zip(values, cells, strict=True)])
+    is_odd = [value is None and cell not in missing for value, cell in zip(values, cells, strict=True)]
+    if any(is_odd):
+        raise NotOfKind(is_odd.index(True))
     return Column(name, "booleans", np.array(values, dtype=object))
 
 
@@ -70,12 +73,15 @@ def as_texts(name: str, cells: Sequence[str], missing: Collection[str]) -> Colum
 
 def guess(name: str, cells: Sequence[str], missing: Collection[str], decimal: str = ".") -> Column:
     """Numbers or booleans if all cells are, otherwise texts; refuse the few cells that spoil a column of numbers."""
+    numbers = [_number(cell, missing, decimal) for cell in cells]
+    n_odd = numbers.count(None)
+    if not n_odd:
+        return Column(name, "numbers", np.array(numbers, dtype=np.float64))
     present = [cell for cell in cells if cell not in missing]
-    if present and all(cell.lower() in _BOOLEANS for cell in present):
+    if all(cell.lower() in _BOOLEANS for cell in present):
         return as_booleans(name, cells, missing)
-    n_numbers = sum(_number(cell, (), decimal) is not None for cell in present)
-    if n_numbers >= MOSTLY * len(present):
-        return as_numbers(name, cells, missing, decimal)
+    if len(present) - n_odd >= MOSTLY * len(present):
+        raise NotOfKind(numbers.index(None))
     return as_texts(name, cells, missing)
 
 
@@ -103,8 +109,3 @@ def _number(cell: str, missing: Collection[str], decimal: str) -> float | None:
         return None if "_" in cell else float(cell)
     except ValueError:
         return None
-
-
-def _refuse(is_odd: Sequence[bool]) -> None:
-    if any(is_odd):
-        raise NotOfKind(is_odd.index(True))

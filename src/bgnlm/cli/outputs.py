@@ -4,16 +4,15 @@ import csv
 import gzip
 import io
 import os
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bgnlm.errors import DataError
 
 STANDARD_OUTPUT = "-"
+_PARQUET = (".parquet", ".pq")
 
 
 def check_writable(path: str) -> None:
@@ -28,42 +27,46 @@ def check_writable(path: str) -> None:
         raise DataError(f"--out: no permission to write to the folder {str(folder)!r}. Choose another.")
 
 
-@contextmanager
-def whole_file(path: str) -> Iterator[Path]:
-    """Provide a file to write to that takes the place of `path` when it is complete."""
-    target = Path(os.path.realpath(path))  # of a link, what it points to
-    if _is_device(target):
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder, target.name)
-            with Path(folder, target.name).open("rb") as source, target.open("wb") as device:
-                shutil.copyfileobj(source, device)
+def check_table_writable(path: str) -> None:
+    """Refuse early a table that could not be written in the end."""
+    check_writable(path)
+    if path.lower().endswith(_PARQUET):
+        from bgnlm.cli.parquet import import_arrow
+
+        import_arrow("pyarrow")
+
+
+def save_model(model: Any, path: str) -> None:
+    """Save an estimator; what a link points to is replaced, not the link, and a device is written to."""
+    target = Path(os.path.realpath(path))
+    if not _is_device(target):
+        model.save(target)
         return
-    draft = target.with_name(f".{os.getpid()}-{target.name}")
-    try:
-        yield draft
-        if target.exists():
-            shutil.copymode(target, draft)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file()
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder, "model")
+        model.save(draft)
+        target.write_bytes(draft.read_bytes())
 
 
 def write_table(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write a table in the format that the ending of the name tells: Parquet, or CSV."""
-    ending = path.lower()
-    with whole_file(path) as draft:
-        if ending.endswith((".parquet", ".pq")):
-            from bgnlm.cli.parquet import write_parquet
+    from bgnlm.persistence import write_whole
 
-            write_parquet(draft, columns)
-            return
-        is_tabbed = ending.removesuffix(".gz").endswith((".tsv", ".tab"))
-        content = as_csv(columns, "\t" if is_tabbed else ",").encode()
-        draft.write_bytes(gzip.compress(content, mtime=0) if ending.endswith(".gz") else content)
+    target, content = Path(os.path.realpath(path)), _as_bytes(path.lower(), columns)
+    if _is_device(target):
+        target.write_bytes(content)
+    else:
+        write_whole(target, content)
+
+
+def _as_bytes(path: str, columns: Mapping[str, Sequence[Any]]) -> bytes:
+    if path.endswith(_PARQUET):
+        from bgnlm.cli.parquet import as_parquet
+
+        return as_parquet(columns)
+    is_tabbed = path.removesuffix(".gz").endswith((".tsv", ".tab"))
+    content = as_csv(columns, "\t" if is_tabbed else ",").encode()
+    return gzip.compress(content, mtime=0) if path.endswith(".gz") else content
 
 
 def as_csv(columns: Mapping[str, Sequence[Any]], delimiter: str = ",") -> str:
@@ -73,3 +76,7 @@ def as_csv(columns: Mapping[str, Sequence[Any]], delimiter: str = ",") -> str:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()

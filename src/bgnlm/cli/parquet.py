@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bgnlm.cli.cells import Column, Kind
-from bgnlm.cli.tables import Table, quoted
+from bgnlm.cli.console import quoted
+from bgnlm.cli.tables import Table
 from bgnlm.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 class ParquetTable(Table):
@@ -27,23 +29,27 @@ class ParquetTable(Table):
         return int(self._table.num_rows)
 
     def raw(self, name: str) -> Sequence[Any]:
+        """Return the cells as Python values."""
         return list(self._table.column(name).to_pylist())
 
     def place(self, row: int) -> str:
+        """Name the file and the row."""
         return f"{self.path}, row {row} (the first is 0)"
 
     def located(self, message: str) -> str:
+        """Name the file."""
         return f"{self.path}: {message}" if "row " in message else message
 
     def column(self, name: str, kind: Kind | None = None) -> Column:
+        """Take the type of the file; whole numbers may be categories, and booleans 0 and 1."""
         types = import_arrow("pyarrow.types")
         cells = self._table.column(name)
         held = cells.type.value_type if types.is_dictionary(cells.type) else cells.type
         found = _kind(types, held)
         if found is None:
             raise DataError(
-                f"{self.path}, column {name!r} holds {cells.type}; numbers, booleans and texts can be used. Convert it, "
-                f"or leave it out: --exclude {name}"
+                f"{self.path}, column {name!r} holds {cells.type}; numbers, booleans and texts can be used. Convert "
+                f"it, or leave it out: --exclude {name}"
             )
         if types.is_dictionary(cells.type) or (kind == "texts" and types.is_integer(held)):
             return _texts(name, cells)
@@ -80,8 +86,9 @@ def _texts(name: str, cells: Any) -> Column:
 def read_parquet(path: str) -> ParquetTable:
     """Read a whole file."""
     arrow, parquet = import_arrow("pyarrow"), import_arrow("pyarrow.parquet")
+    content = Path(path).read_bytes()
     try:
-        table = parquet.ParquetFile(path).read()
+        table = parquet.read_table(arrow.BufferReader(content))
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{path} is no whole Parquet file ({reason}). Write it again.") from None
@@ -94,10 +101,12 @@ def read_parquet(path: str) -> ParquetTable:
     return ParquetTable(path, table)
 
 
-def write_parquet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of any length."""
+def as_parquet(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Columns as the content of a file."""
     table = import_arrow("pyarrow").table({name: list(values) for name, values in columns.items()})
-    import_arrow("pyarrow.parquet").write_table(table, path)
+    content = io.BytesIO()
+    import_arrow("pyarrow.parquet").write_table(table, content)
+    return content.getvalue()
 
 
 def import_arrow(module: str) -> Any:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgnlm.cli.cells import MISSING, Column, Kind, NotOfKind, as_booleans, as_numbers, as_texts, guess, has_decimal_comma
-from bgnlm.cli.text_files import STANDARD_INPUT, TextFile, read_text_file, shown
+from bgnlm.cli.cells import (
+    MISSING,
+    Column,
+    Kind,
+    NotOfKind,
+    as_booleans,
+    as_numbers,
+    as_texts,
+    guess,
+    has_decimal_comma,
+)
+from bgnlm.cli.console import quoted
+from bgnlm.cli.text_files import TextFile, read_text_file, shown
 from bgnlm.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,6 +33,8 @@ _WANTED = {"numbers": "a number", "booleans": "true or false"}
 
 class Table(ABC):
     """Columns of a file, turned into values when they are asked for, so that others may hold anything."""
+
+    n_unnamed = 0  # columns without a name, which are left out
 
     def __init__(self, path: str, names: Iterable[str]) -> None:
         self.path = shown(path)
@@ -51,7 +63,7 @@ class Table(ABC):
         """Refuse names that are no columns, with the names that were meant."""
         absent = [name for name in names if name not in self.names]
         if absent:
-            raise DataError(f"{self.path} has no column {what} {quoted(absent)}. {self._suggestion(absent)}")
+            raise DataError(f"{self.path} has no column {quoted(absent)} ({what}). {self._suggestion(absent)}")
 
     def _suggestion(self, absent: Iterable[str]) -> str:
         lower = {name.lower(): name for name in self.names}
@@ -76,12 +88,15 @@ class TextTable(Table):
         return len(self._file.lines)
 
     def raw(self, name: str) -> Sequence[Any]:
+        """Return the cells as texts."""
         return self._file.columns[name]
 
     def place(self, row: int) -> str:
+        """Name the file and the line."""
         return f"{self.path}, line {self._file.lines[row]}"
 
     def located(self, message: str) -> str:
+        """Name the file and lines."""
         lines = self._file.lines
         found = re.sub(
             r"\brow (\d+)\b",
@@ -91,6 +106,7 @@ class TextTable(Table):
         return message if found == message else f"{self.path}: {found}"
 
     def column(self, name: str, kind: Kind | None = None) -> Column:
+        """Read the texts; a few that spoil a column of numbers are refused."""
         cells = self._file.columns[name]
         try:
             match kind:
@@ -125,36 +141,25 @@ class TextTable(Table):
             return
         row = next(i for i, cell in enumerate(cells) if "." in cell)
         raise DataError(
-            f"{self.place(row)}, column {name!r}: got {cells[row]!r} with a point, but other numbers in the file have a "
-            "decimal comma. Use one of them throughout."
+            f"{self.place(row)}, column {name!r}: got {cells[row]!r} with a point, but other numbers in the file have "
+            "a decimal comma. Use one of them throughout."
         )
 
 
 def read_table(path: str, missing: Iterable[str] = ()) -> Table:
     """Read a table by the ending of its name; `missing` are further texts that stand for missing values."""
-    check_readable(path)
-    if path.lower().endswith(_PARQUET):
-        from bgnlm.cli.parquet import read_parquet
-
-        return read_parquet(path)
-    return TextTable(path, read_text_file(path), missing)
-
-
-def check_readable(path: str) -> None:
-    """Refuse what is no file that can be read."""
-    if path == STANDARD_INPUT:
-        return
     try:
-        with Path(path).open("rb"):
-            return
+        if path.lower().endswith(_PARQUET):
+            from bgnlm.cli.parquet import read_parquet
+
+            return read_parquet(path)
+        return TextTable(path, read_text_file(path), missing)
     except FileNotFoundError:
         raise DataError(f"there is no file {path!r}. Check the name and the folder.") from None
     except IsADirectoryError:
         raise DataError(f"{path!r} is a folder. Give a file in it.") from None
     except PermissionError:
         raise DataError(f"{path!r} cannot be read: no permission. Ask its owner, or copy it.") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path!r} cannot be read: {error}.") from None
 
 
 def frame_of(columns: Iterable[Column]) -> pd.DataFrame:
@@ -166,9 +171,3 @@ def frame_of(columns: Iterable[Column]) -> pd.DataFrame:
         return column.values.astype(bool) if is_whole else column.values
 
     return pd.DataFrame({column.name: values(column) for column in columns})
-
-
-def quoted(names: Iterable[str]) -> str:
-    """Names for a message, not too many of them."""
-    every = [repr(name) for name in names]
-    return ", ".join(every) if len(every) <= 10 else f"{', '.join(every[:9])} and {len(every) - 9} more"

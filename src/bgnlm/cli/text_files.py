@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgnlm.cli.console import counted
 from bgnlm.errors import DataError
 
 STANDARD_INPUT = "-"
@@ -94,8 +95,8 @@ def _decoded(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{name} must be text in UTF-8; line {line} has the byte 0x{content[error.start]:02x} that is none. Save it "
-            "as UTF-8, by `iconv -f latin1 -t utf-8` say."
+            f"{name} must be text in UTF-8; line {line} has the byte 0x{content[error.start]:02x} that is none. Save "
+            "it as UTF-8, by `iconv -f latin1 -t utf-8` say."
         ) from None
 
 
@@ -117,7 +118,9 @@ def _records(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[s
                 yield line, record
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{name}, line {line}: {error}. Check the quotes; a quote in a cell is written twice.") from None
+        raise DataError(
+            f"{name}, line {line}: {error}. Check the quotes; a quote in a cell is written twice."
+        ) from None
 
 
 def _rows(
@@ -127,7 +130,7 @@ def _rows(
     for line, record in records:
         if len(record) != len(header):
             raise DataError(
-                f"{name}, line {line} has {_counted(len(record), 'field')}, the header has {len(header)} (delimiter: "
+                f"{name}, line {line} has {counted(len(record), 'field')}, the header has {len(header)} (delimiter: "
                 f"{_DELIMITERS[delimiter]}). Every line must have as many fields; put quotes around a cell with a "
                 f"{_DELIMITERS[delimiter]} in it."
             )
@@ -142,7 +145,3 @@ def _check_names(names: list[str], place: str) -> None:
         raise DataError(f"{place}: columns must have different names; got twice: {', '.join(twice)}. Rename them.")
     if not any(names):
         raise DataError(f"{place}: no column has a name. The first line must have the names of the columns.")
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

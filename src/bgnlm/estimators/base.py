@@ -4,24 +4,22 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
 from bgnlm.errors import DataError, SettingError
-from bgnlm.estimators.fitted import FittedSearch, fitted
+from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import TableCoding, learn_coding
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of
 from bgnlm.features.new_data import NewColumns
 from bgnlm.find import SearchResult, search, warn_of_data
-from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.predict import Rows, draw_predictive, predict_quantiles
-from bgnlm.posterior.summarize import Posterior
 from bgnlm.report.expressions import expression
 from bgnlm.report.summary import joined, summarize_fit
 from bgnlm.report.tables import by_class, features_table, models_table
@@ -29,6 +27,7 @@ from bgnlm.search.config import SearchConfig
 from bgnlm.search.description import describe, differences
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
+from bgnlm.search.runner import INTERRUPTED
 
 _HALF = 0.5
 
@@ -59,7 +58,9 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _problem(self, design: FloatArray, y: FloatArray, sample_weight: Any, offset: Any, family: str) -> SearchProblem:
+    def _problem(
+        self, design: FloatArray, y: FloatArray, sample_weight: Any, offset: Any, family: str
+    ) -> SearchProblem:
         """Everything the search needs, from the settings of the estimator."""
         check_choice(self.projection_weights, "projection_weights", ("naive",))
         if len(self.latent):
@@ -96,9 +97,11 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         elif self.checkpoint is not None:
             raise SettingError("A search that goes on with warm_start=True has no checkpoint. Use checkpoint=None.")
         problems = [_continued(problem, run) for problem, run in zip(problems, _matching(runs, problems), strict=True)]
-        results = []
+        results: list[SearchResult] = []
         with progress_of(self, n_chains * sum(problem.config.n_populations for problem in problems)) as report:
             for number, (problem, run) in enumerate(zip(problems, runs, strict=True)):
+                if any(INTERRUPTED in result.diagnostics.endings for result in results):
+                    problem = replace(problem, config=replace(problem.config, max_seconds=0.0))  # one population each
                 with warnings.catch_warnings():
                     if number:  # it is the same table
                         warnings.simplefilter("ignore")
@@ -141,12 +144,12 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         return Path(self.checkpoint) if n_searches == 1 else Path(self.checkpoint) / f"class-{number}"
 
     @property
-    def posterior_(self) -> Posterior | tuple[Posterior, ...]:
+    def posterior_(self) -> Any:
         """Probabilities of models and features; one for each class if there are more than two."""
         return _one_or_all(tuple(found.posterior for found in self._found))
 
     @property
-    def diagnostics_(self) -> Diagnostics | tuple[Diagnostics, ...]:
+    def diagnostics_(self) -> Any:
         """How far the search can be trusted; one for each class if there are more than two."""
         return _one_or_all(tuple(found.diagnostics for found in self._found))
 
@@ -169,7 +172,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         family = found.average.family
         header = (
             f"{type(self).__name__}: {family.name} response, {family.link} link; {found.n_obs:g} observations, "
-            f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.prior}\n\n"
+            f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.likelihood}; {found.prior}\n\n"
         )
         return header + (parts[0] if len(parts) == 1 else joined(parts, self.classes_))
 
@@ -193,6 +196,40 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         each = [expression(found.models(using), format, self.response_name_, digits) for found in self._found]
         return each[0] if len(each) == 1 else dict(zip(self.classes_.tolist(), each, strict=True))
 
+    def rescore(
+        self,
+        X: Any,
+        y: Any,
+        coefficient_prior: Any = None,
+        penalty: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        max_models: int = 20_000,
+    ) -> Self:
+        """Return a copy in which the models that were visited have the probabilities that other priors give them.
+
+        There is no new search: features that another prior would have led to are not there.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            The training data.
+        coefficient_prior, penalty
+            As in the constructor; None to leave it.
+        max_models
+            How many models are scored again, the most probable; not needed if only `penalty` changes.
+        """
+        found = self._found
+        changes = {"coefficient_prior": coefficient_prior, "penalty": penalty}
+        other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
+        other._take_over(self.coding_, self.response_name_)
+        design = self.coding_.encode(X, estimator_name=type(self).__name__)
+        check_consistent_length(design, y)
+        problems = other._problems_again(self, design, check_target(y), sample_weight, offset)
+        n = check_count(max_models, "max_models", low=1)
+        other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))
+        return cast("Self", other)
+
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file, whole or not at all; `bgnlm.load` reads it."""
         from bgnlm.estimators.files import save_estimator
@@ -203,7 +240,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     @property
     def _found(self) -> tuple[FittedSearch, ...]:
         check_is_fitted(self, "searches_")
-        return self.searches_  # type: ignore[no-any-return]
+        return self.searches_
 
     def _rows(self, X: Any, offset: Any = None, trials: Any = None) -> Rows:
         """Check and code new rows."""

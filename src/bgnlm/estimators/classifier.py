@@ -19,6 +19,7 @@ from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.posterior.predict import predict_mean
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
+from bgnlm.search.problem import SearchProblem
 
 
 class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
@@ -33,7 +34,8 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
     classes_
         The classes, sorted.
     features_, models_, posterior_, diagnostics_, coding_, n_features_in_, feature_names_in_
-        As for `BGNLMRegressor`; `posterior_` and `diagnostics_` are tuples, one for each class, if there are more than two.
+        As for `BGNLMRegressor`; `posterior_` and `diagnostics_` are tuples, one for each class, if there are more than
+        two.
 
     Examples
     --------
@@ -110,17 +112,25 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         classes = _classes(labels, sample_weight)
         if len(classes) > 2 and offset is not None:
             raise DataError(f"offset is for two classes; got {len(classes)} classes. Leave it out.")
-        problems = [
-            self._problem(design, (labels == one).astype(np.float64), sample_weight, offset, "binomial")
-            for one in (classes[1:] if len(classes) == 2 else classes)
-        ]
         self.classes_ = classes
-        self._run(problems)
+        self._run(self._by_class(design, labels, sample_weight, offset))
         return self
 
-    def predict_proba(
-        self, X: Any, offset: Any = None, using: str = "average", plug_in: bool = True
-    ) -> FloatArray:
+    def _by_class(self, design: FloatArray, labels: AnyArray, sample_weight: Any, offset: Any) -> list[SearchProblem]:
+        """One problem for each class against the rest; of two classes, for the second."""
+        classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [
+            self._problem(design, (labels == one).astype(np.float64), sample_weight, offset, "binomial")
+            for one in classes
+        ]
+
+    def _problems_again(
+        self, before: Self, design: FloatArray, y: AnyArray, sample_weight: Any, offset: Any
+    ) -> list[SearchProblem]:
+        self.classes_ = before.classes_
+        return self._by_class(design, y, sample_weight, offset)
+
+    def predict_proba(self, X: Any, offset: Any = None, using: str = "average", plug_in: bool = True) -> FloatArray:
         """Probabilities of the classes, one column each, in the order of `classes_`; see `BGNLMRegressor.predict`."""
         rows = self._rows(X, offset)
         shares = [predict_mean(found.models(using), rows, plug_in=plug_in) for found in self._found]
@@ -140,9 +150,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset, using))
 
-    def predict_interval(
-        self, X: Any, level: float = 0.9, offset: Any = None, using: str = "average"
-    ) -> FloatArray:
+    def predict_interval(self, X: Any, level: float = 0.9, offset: Any = None, using: str = "average") -> FloatArray:
         """Central credible interval of the probability of the second class: lower and upper ends as two columns.
 
         For more than two classes (rows, classes, 2): of each class against the rest, before normalisation. Weights of
@@ -161,7 +169,12 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         return each[0] if len(each) == 1 else np.stack(each, axis=1)
 
     def sample_predictive(
-        self, X: Any, n_draws: int = 1000, of: str = "response", offset: Any = None, using: str = "average",
+        self,
+        X: Any,
+        n_draws: int = 1000,
+        of: str = "response",
+        offset: Any = None,
+        using: str = "average",
         random_state: Any = None,
     ) -> AnyArray:
         """Draw classes ("response"): (n_draws, rows); or their probabilities ("mean"): (n_draws, rows, classes)."""

@@ -48,7 +48,8 @@ def load(path: str | Path) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, cut off, too large, of a later version, or no model at all; or if a transform is missing.
+        If the file is damaged, cut off, too large, of a later version, or no model at all; or if a transform is
+        missing.
 
     Examples
     --------

@@ -1,11 +1,14 @@
 """What a search leaves behind for an estimator: probabilities, diagnostics, and models ready to predict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from bgnlm._validation import check_choice
 from bgnlm.find import SearchResult
 from bgnlm.posterior.average import ModelAverage, average_models, median_model
 from bgnlm.posterior.diagnostics import Diagnostics
+from bgnlm.posterior.rescore import rescore
 from bgnlm.posterior.summarize import Posterior
 from bgnlm.search.description import digest_of_data
 from bgnlm.search.problem import SearchProblem
@@ -27,8 +30,8 @@ class FittedSearch:
         The median probability model, fitted: all features of probability at least one half.
     n_obs, n_inputs
         Sum of the weights, and number of coded inputs.
-    prior
-        The priors in words.
+    likelihood, prior
+        The prior of coefficients and that of models in words.
     data
         Digest of the data.
     """
@@ -39,6 +42,7 @@ class FittedSearch:
     median: ModelAverage
     n_obs: float
     n_inputs: int
+    likelihood: str
     prior: str
     data: str
 
@@ -55,23 +59,50 @@ class FittedSearch:
 
 def fitted(result: SearchResult) -> FittedSearch:
     """Fit what a search found."""
-    problem = result.problem
+    return fitted_models(result.problem, result.posterior, result.diagnostics)
+
+
+def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> FittedSearch:
+    """Apply the priors of `problem` to what a search of the same data found; chains are not compared any more."""
+    same = search.data == digest_of_data(problem) and search.likelihood == _likelihood_in_words(problem)
+    posterior = rescore(problem, search.posterior, max_models, same_likelihood=same)
+    unknown = np.full(len(posterior.features), np.nan)
+    diagnostics = replace(
+        search.diagnostics,
+        chain_probabilities=np.full((len(search.diagnostics.history), len(unknown)), np.nan),
+        weighted_probabilities=unknown,
+        disagreement=unknown,
+        n_models=len(posterior),
+    )
+    return fitted_models(problem, posterior, diagnostics)
+
+
+def fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Diagnostics) -> FittedSearch:
+    """Fit the models that predictions need."""
     return FittedSearch(
-        posterior=result.posterior,
-        diagnostics=result.diagnostics,
-        average=average_models(problem, result.posterior, problem.config.n_averaged),
-        median=median_model(problem, result.posterior),
+        posterior=posterior,
+        diagnostics=diagnostics,
+        average=average_models(problem, posterior, problem.config.n_averaged),
+        median=median_model(problem, posterior),
         n_obs=problem.n_obs,
         n_inputs=len(problem.names),
-        prior=_in_words(problem),
+        likelihood=_likelihood_in_words(problem),
+        prior=_prior_in_words(problem),
         data=digest_of_data(problem),
     )
 
 
-def _in_words(problem: SearchProblem) -> str:
-    prior, likelihood = problem.prior, problem.likelihood
+def _likelihood_in_words(problem: SearchProblem) -> str:
+    likelihood = problem.likelihood
     parameters = ", ".join(f"{name} = {value:g}" for name, value in likelihood.prior.parameters if value is not None)
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
     floor = f", noise floor {likelihood.noise_floor:g} sd(y)" if likelihood.noise_floor else ""
+    information = ", local information" if likelihood.prior.information == "local" else ""
+    orders = f", sets of {likelihood.n_slots}" if likelihood.n_slots else ""
+    return f"coefficients: {coefficients}{information}{floor}{orders}"
+
+
+def _prior_in_words(problem: SearchProblem) -> str:
+    prior = problem.prior
     measure = prior.complexity if isinstance(prior.complexity, str) else "of your own"
-    return f"coefficients: {coefficients}{floor}; models: penalty {prior.penalty}, complexity {measure}"
+    return f"models: penalty {prior.penalty}, complexity {measure}"

@@ -2,21 +2,28 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from bgnlm.find import reporting
 from bgnlm.search.runner import Report, RunProgress
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands for what this version does not have."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
+    def _with_callbacks(method: Any) -> Any:
         return method
+
+
+def with_callbacks(method: Method) -> Method:
+    """Make a method that takes down its callbacks, however it ends."""
+    return cast("Method", _with_callbacks(method))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_number
 from bgnlm.errors import SettingError
 from bgnlm.estimators.base import BGNLMEstimator, check_target
@@ -17,6 +17,7 @@ from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.posterior.predict import predict_deviation, predict_mean
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
+from bgnlm.search.problem import SearchProblem
 
 
 class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
@@ -35,8 +36,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     transforms
         The set G of functions: the name of a preset, or a list of names and `Transform` objects.
     coefficient_prior
-        A name, or a `CoefficientPrior`. "auto" is the robust mixture of g-priors for the Gaussian family, for the others
-        hyper-g/n.
+        A name, or a `CoefficientPrior`. "auto" is the robust mixture of g-priors for the Gaussian family, hyper-g/n for
+        the others.
     penalty
         What an operation costs a model, in nats: "bic" (log n), "aic" (2) or a number; or a
         `bgnlm.search.ModelPrior`, for example ``ModelPrior(complexity="oc")``, the paper's.
@@ -63,7 +64,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     checkpoint
         A folder to which every population is written. After an interruption the same fit goes on from there.
     warm_start
-        Whether fitting again, the same data with the same settings, goes on with the search for as many more populations.
+        Whether fitting again, the same data with the same settings, goes on with the search for as many more
+        populations.
     random_state
         A seed: the result depends on it and the settings alone, not on `n_jobs`.
     verbose
@@ -145,8 +147,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            A table: an array, or a data frame of pandas, polars or anything else that narwhals knows. Columns of texts or
-            categories become indicators.
+            A table: an array, or a data frame of pandas, polars or anything else that narwhals knows. Columns of texts
+            or categories become indicators.
         y
             The response.
         sample_weight
@@ -157,6 +159,11 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         design = self._learn(X, y, sample_weight)
         self._run([self._problem(design, check_target(y), sample_weight, offset, self.family)])
         return self
+
+    def _problems_again(
+        self, _: Self, design: FloatArray, y: AnyArray, sample_weight: Any, offset: Any
+    ) -> list[SearchProblem]:
+        return [self._problem(design, y, sample_weight, offset, self.family)]
 
     def predict(
         self,
@@ -200,8 +207,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     ) -> FloatArray:
         """Central credible interval of the "response" or of its "mean": lower and upper ends as two columns.
 
-        The ends are quantiles of the mixture over models. Weights of projections that were fitted to y count as known, so
-        with projections an interval may be too narrow.
+        The ends are quantiles of the mixture over models. Weights of projections that were fitted to y count as known,
+        so with projections an interval may be too narrow.
         """
         share = check_number(level, "level", above=0.0, high=1.0)
         if share == 1.0:

@@ -20,9 +20,29 @@ from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
 _PROBES = np.linspace(-3.0, 3.0, 13)
-_AVERAGE = ("centres", "scales", "probabilities", "starts", "members", "coefficients", "factors", "dispersions", "degrees")
+_AVERAGE = (
+    "centres",
+    "scales",
+    "probabilities",
+    "starts",
+    "members",
+    "coefficients",
+    "factors",
+    "dispersions",
+    "degrees",
+)
 _DIAGNOSTICS = ("chain_weights", "chain_probabilities", "weighted_probabilities", "disagreement", "tally")
-_PROGRESS = ("chain", "n_explored", "n_populations", "best_log_joint", "log_mass", "n_models", "n_scored", "n_features", "seconds")
+_PROGRESS = (
+    "chain",
+    "n_explored",
+    "n_populations",
+    "best_log_joint",
+    "log_mass",
+    "n_models",
+    "n_scored",
+    "n_features",
+    "seconds",
+)
 _WHOLE = ("chain", "n_explored", "n_populations", "n_models", "n_scored", "n_features")
 
 Arrays = Mapping[str, AnyArray]
@@ -37,6 +57,7 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
         "link": average.family.link,
         "n_obs": search.n_obs,
         "n_inputs": search.n_inputs,
+        "likelihood": search.likelihood,
         "prior": search.prior,
         "data": search.data,
         "features": [render(feature) for feature in found.features],
@@ -55,7 +76,11 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
         "log_discarded": np.array(found.log_discarded),
         "history_lengths": np.array([len(history) for history in diagnostics.history], np.int64),
         "history": np.array(
-            [[float(getattr(entry, name)) for name in _PROGRESS] for history in diagnostics.history for entry in history]
+            [
+                [float(getattr(entry, name)) for name in _PROGRESS]
+                for history in diagnostics.history
+                for entry in history
+            ]
         ).reshape(-1, len(_PROGRESS)),
         **{f"diagnostics.{name}": getattr(diagnostics, name) for name in _DIAGNOSTICS},
     }
@@ -80,6 +105,7 @@ def search_from_plain(plain: Any, arrays: Arrays, names: Sequence[str]) -> Fitte
         median=_average(family, features, arrays, "median"),
         n_obs=_number(plain["n_obs"]),
         n_inputs=_count(plain["n_inputs"]),
+        likelihood=_text(plain["likelihood"]),
         prior=_text(plain["prior"]),
         data=_text(plain["data"]),
     )
@@ -165,7 +191,9 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
     demand(len(coefficients) == (sizes + 1).sum(), "coefficients that do not fit the models")
     demand(len(factors) == np.square(sizes + 1).sum(), "covariances that do not fit the models")
     demand(len(dispersions) == n_models == len(degrees), "dispersions that do not fit the models")
-    demand(np.isfinite(dispersions).all() and (dispersions >= 0.0).all() and (degrees >= 0.0).all(), "a dispersion below 0")
+    demand(
+        np.isfinite(dispersions).all() and (dispersions >= 0.0).all() and (degrees >= 0.0).all(), "a dispersion below 0"
+    )
     return ModelAverage(
         family=family,
         features=tuple(features[j] for j in places),
@@ -246,7 +274,9 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    demand(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value), "a number is missing")
+    demand(
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value), "a number is missing"
+    )
     return float(value)
 
 

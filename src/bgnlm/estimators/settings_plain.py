@@ -64,10 +64,9 @@ def _to_plain(value: Any) -> Any:
 
 def _from_plain(value: Any) -> Any:
     match value:
-        case {"object": "CoefficientPrior", "name": name, **parameters}:
-            return CoefficientPrior(name, **parameters)
-        case {"object": kind, **parameters} if kind in _OBJECTS:
-            return _OBJECTS[kind](**{name: _from_plain(item) for name, item in parameters.items()})
+        case {"object": kind}:
+            parameters: Any = {name: _from_plain(item) for name, item in value.items() if name != "object"}
+            return CoefficientPrior(**parameters) if kind == "CoefficientPrior" else _OBJECTS[kind](**parameters)
         case {"feature": str(text)} if len(value) == 1:
             return parse(text)
         case {"path": str(text)} if len(value) == 1:

@@ -1,7 +1,7 @@
 """Averages over models at new rows: linear predictors with their spreads, and mixtures of these distributions.
 
-A mixture of thousands of models has a few dozen clearly different components at any one row. Components of nearly the same
-place and width are merged first, which makes everything that follows cheap.
+A mixture of thousands of models has a few dozen clearly different components at any one row. Components of nearly the
+same place and width are merged first, which makes everything that follows cheap.
 """
 
 import math
@@ -94,7 +94,7 @@ def merge(places, widths, weights, shapes, slots, cells, merged):
         mantissa, exponent = math.frexp(width)
         quarter = int(mantissa * 8.0)  # 4 to 7
         ratio = (places[m] - places[0]) / (_CELL * math.ldexp(quarter / 8.0, exponent))
-        cell = int(math.floor(min(max(ratio, -_FARTHEST), _FARTHEST)))
+        cell = math.floor(min(max(ratio, -_FARTHEST), _FARTHEST))
         kind = (int(shapes[m]) * 4096 + exponent) * 4 + quarter - 4
         slot = (cell * 40503 + kind * 30011) & last
         while True:
@@ -102,7 +102,13 @@ def merge(places, widths, weights, shapes, slots, cells, merged):
             if k < 0:
                 k = slots[slot] = count
                 cells[k, 0], cells[k, 1] = cell, kind
-                merged[k, 0], merged[k, 1], merged[k, 2], merged[k, 3], merged[k, 4] = 0.0, 0.0, 0.0, shapes[m], places[m]
+                merged[k, 0], merged[k, 1], merged[k, 2], merged[k, 3], merged[k, 4] = (
+                    0.0,
+                    0.0,
+                    0.0,
+                    shapes[m],
+                    places[m],
+                )
                 count += 1
             if cells[k, 0] == cell and cells[k, 1] == kind:
                 break

@@ -34,6 +34,10 @@ class GaussianPopulation:
         """Fit several models, each given by its columns."""
         return [self.fit(list(columns)) for columns in models]
 
+    def log_marginals(self, models: Sequence[Sequence[int]]) -> FloatArray:
+        """Score several models, each given by its columns."""
+        return np.array([fit.log_marginal for fit in self.fit_all(models)])
+
     def average_coefficients(self, masks: IntArray, probabilities: FloatArray) -> FloatArray:
         """Average of the models' coefficients, intercept first; a column not in a model counts as 0."""
         statistics = self.statistics

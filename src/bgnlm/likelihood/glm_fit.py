@@ -40,6 +40,13 @@ class GlmPopulation:
             for i, columns in enumerate(models, start=1)
         ]
 
+    def log_marginals(self, models: Sequence[Sequence[int]]) -> FloatArray:
+        """Score several models, each given by its columns."""
+        included = np.zeros((len(models), self.score.statistics.n_columns), dtype=np.bool_)
+        for row, columns in zip(included, models, strict=True):
+            row[list(columns)] = True
+        return self.score.log_marginals(included)[0]
+
     def _fit(self, columns: Sequence[int], value: float, null: float, status: ModelStatus, mean_u: float) -> ModelFit:
         coefficients, factor, dispersion, gain = self._mode(np.array(columns, dtype=np.int64), mean_u, status)
         return ModelFit(

@@ -24,8 +24,8 @@ from bgnlm.likelihood.tabulate import TabulatedScore
 class Likelihood:
     """A checked response with its weights and offset, and how models of it are scored.
 
-    With `n_slots` the `log_orders` of models, a part of their prior, are added to their marginal likelihoods: the score of
-    a size of models is the same function of the data then, and nothing else in a search need know of them.
+    With `n_slots` the `log_orders` of models, a part of their prior, are added to their marginal likelihoods: like
+    these they depend on more than one feature at a time, and nothing else in a search need know of them.
     """
 
     family: Family

@@ -7,11 +7,11 @@ from bgnlm._typing import FloatArray
 
 
 def log_orders(sizes: npt.ArrayLike, n_slots: int) -> FloatArray:
-    """Log of the number of orders in which features can be drawn from `n_slots`: log k!, growing by log n_slots at most.
+    """Log of the number of orders in which features can be chosen: log k!, growing by log n_slots at most.
 
-    A prior that gives each feature 1 / n_slots spreads the probability of a set over its orders. With them, the price of one
-    more feature is log(n_slots / k): dear where nothing else is there, and nothing where as many are as there are
-    slots. 0 slots: no such prior.
+    A prior that gives each feature 1 / n_slots spreads the probability of a set over its orders. With them, the k-th
+    feature costs log(n_slots / k): dear where nothing else is there, and nothing where there are as many as slots.
+    0 slots: no such prior.
     """
     k = np.asarray(sizes, dtype=np.int64)
     if not n_slots:

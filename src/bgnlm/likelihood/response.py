@@ -1,7 +1,7 @@
 """The response given its mean: variance, distribution function, quantiles of mixtures and draws.
 
-Shares (binomial) are means of a number of trials. The dispersion is the shape of a Gamma, the size of a negative binomial
-distribution.
+Shares (binomial) are means of a number of trials. The dispersion is the shape of a Gamma distribution, the size of a
+negative binomial one.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from bgnlm.likelihood.families import Family
 _MOST_STEPS = 60
 
 
-def response_variance(family: Family, mean: FloatArray, square: FloatArray, dispersion: float, trials: FloatArray) -> FloatArray:
+def response_variance(
+    family: Family, mean: FloatArray, square: FloatArray, dispersion: float, trials: FloatArray
+) -> FloatArray:
     """Expected variance of the response, given the mean and the mean square of its mean."""
     match family.name:
         case "binomial":
@@ -73,9 +75,7 @@ class MeanMixture:
 
     def take(self, rows: IntArray) -> "MeanMixture":
         """Return some of the rows."""
-        return MeanMixture(
-            self.family, self.means[:, rows], self.weights[:, rows], self.dispersion, self.trials[rows]
-        )
+        return MeanMixture(self.family, self.means[:, rows], self.weights[:, rows], self.dispersion, self.trials[rows])
 
     def _continuous_quantile(self, level: float) -> FloatArray:
         """By false position in log y, with the Illinois rule."""
@@ -92,7 +92,7 @@ class MeanMixture:
             is_above = value > 0.0
             below, above = np.where(is_above, 0.5 * below, value), np.where(is_above, value, 0.5 * above)
             low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
-        return np.exp(middle)
+        return np.asarray(np.exp(middle))
 
     def distribution(self, y: FloatArray) -> FloatArray:
         """P(Y <= y) for each row; y of shares counts successes."""

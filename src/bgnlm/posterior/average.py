@@ -105,9 +105,7 @@ class ModelAverage:
         is_slope = np.ones(len(self.coefficients), np.bool_)
         is_slope[self.starts[:-1] + np.arange(len(self))] = False
         weights = np.repeat(self.probabilities, self.sizes)
-        slopes = np.bincount(
-            self.members, weights=weights * self.coefficients[is_slope], minlength=len(self.features)
-        )
+        slopes = np.bincount(self.members, weights=weights * self.coefficients[is_slope], minlength=len(self.features))
         return np.append(self.probabilities @ self.coefficients[~is_slope], slopes)
 
     def effects(self) -> tuple[FloatArray, FloatArray]:

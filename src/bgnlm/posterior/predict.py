@@ -44,8 +44,8 @@ def predict_mean(average: ModelAverage, rows: Rows, *, plug_in: bool = True) -> 
     mean = np.empty(len(rows.X))
     if average.family.name == "gaussian":  # all the same
         coefficients = average.mean_coefficients
-        for here, columns in _columns(average, rows):
-            mean[here] = rows.offset[here] + coefficients[0] + coefficients[1:] @ columns
+        for place, columns in _columns(average, rows):
+            mean[place] = rows.offset[place] + coefficients[0] + coefficients[1:] @ columns
         return mean
     if not plug_in:
         return _moments(average, rows)[0]
@@ -105,15 +105,15 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
         weights = np.empty((len(low), _CELLS))
         kernels.mixture_masses(here.location, here.spread, average.probabilities, low, high, weights)
         middles = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
-        mixture = MeanMixture(average.family, average.family.mean(middles), weights.T, dispersion, rows.trials[here.rows])
+        mixture = MeanMixture(
+            average.family, average.family.mean(middles), weights.T, dispersion, rows.trials[here.rows]
+        )
         for q, level in enumerate(wanted.tolist()):
             out[here.rows, q] = mixture.quantile(level)
     return out
 
 
-def _linear_quantiles(
-    average: ModelAverage, rows: Rows, levels: FloatArray, *, with_noise: bool = False
-) -> FloatArray:
+def _linear_quantiles(average: ModelAverage, rows: Rows, levels: FloatArray, *, with_noise: bool = False) -> FloatArray:
     """Quantiles of the linear predictor, with or without the noise of a Gaussian response."""
     order = np.argsort(levels, kind="stable")
     degrees, shapes = np.unique(average.degrees, return_inverse=True)
@@ -154,12 +154,10 @@ def _standard_quantiles(degrees: FloatArray, levels: FloatArray) -> FloatArray:
     from scipy import stats
 
     rows = [stats.norm.ppf(levels) if np.isinf(df) else stats.t.ppf(levels, max(df, 1e-3)) for df in degrees.tolist()]
-    return np.clip(np.array(rows), -np.sinh(kernels.REACH), np.sinh(kernels.REACH))
+    return np.asarray(np.clip(np.array(rows), -np.sinh(kernels.REACH), np.sinh(kernels.REACH)))
 
 
-def draw_predictive(
-    rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str
-) -> FloatArray:
+def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str) -> FloatArray:
     """Draw models and coefficients, and with them the means, or responses, at all rows: (draws, rows)."""
     counts = rng.multinomial(n_draws, average.probabilities / average.probabilities.sum())
     models = np.repeat(np.arange(len(average)), counts)

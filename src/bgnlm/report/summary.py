@@ -61,10 +61,8 @@ def _models(posterior: Posterior) -> list[str]:
 
 
 def _predictions(posterior: Posterior, average: ModelAverage) -> list[str]:
-    lines = [
-        f"predictions average over {len(average):,} of {len(posterior):,} models, "
-        f"which hold {average.mass:.4f} of their probability"
-    ]
+    share = f"{len(average):,} of {len(posterior):,} models, which hold {average.mass:.4f} of their probability"
+    lines = [f"predictions average over {share}"]
     if average.family.name == "gaussian":
         noise = float(np.sqrt(average.probabilities @ average.dispersions))
         lines.append(f"noise standard deviation: {noise:.4g}")
@@ -76,10 +74,9 @@ def _predictions(posterior: Posterior, average: ModelAverage) -> list[str]:
 
 def _search(diagnostics: Diagnostics) -> list[str]:
     populations = sum(len(history) for history in diagnostics.history)
-    return [
-        f"{len(diagnostics.history)} chains explored {populations:,} populations in {diagnostics.seconds:.1f} s of work: "
-        f"{diagnostics.n_scored:,} models scored, {diagnostics.n_models:,} kept"
-    ]
+    n_chains, seconds = len(diagnostics.history), f"{diagnostics.seconds:.1f} s of work"
+    chains = f"{n_chains} {'chain' if n_chains == 1 else 'chains'} explored {populations:,} populations in {seconds}"
+    return [f"{chains}: {diagnostics.n_scored:,} models scored, {diagnostics.n_models:,} kept"]
 
 
 def _advice(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverage) -> list[str]:

@@ -42,7 +42,7 @@ class Limits:
     Parameters
     ----------
     max_depth
-        Largest depth of a feature; 0 for linear models in the inputs. None for 5, or what an estimator is given.
+        Largest depth of a feature; 0 for linear models in the inputs. None for 5, or what an estimator says.
     max_width
         Largest number of features that one operation puts together.
     max_model_size
@@ -72,7 +72,8 @@ class SearchConfig:
     population_size
         s; None for 15, or five more than there are inputs, at most 50.
     n_populations
-        T, the initial one included; None for 40, or a third of the number of observations if that is less (10 at least).
+        T, the initial one included; None for 40, or a third of the number of observations if that is less, but 10 at
+        least.
     n_initial_inputs
         q_0: inputs that marginal testing leaves for the initial population; None for as many as fit.
     n_initial_steps, n_explore_steps, n_final_steps
@@ -162,9 +163,8 @@ def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
         "n_draws": min(500, max(100, int(4 * n_obs))),
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
-    return replace(
-        config, limits=limits, **{name: value for name, value in numbers.items() if getattr(config, name) is None}
-    )
+    missing: Any = {name: value for name, value in numbers.items() if getattr(config, name) is None}
+    return replace(config, limits=limits, **missing)
 
 
 def _check_kind(value: Any, name: str, kind: type) -> None:

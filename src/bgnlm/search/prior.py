@@ -85,10 +85,10 @@ class ModelPrior:
     penalty
         -log a: "bic" (log n), "aic" (2) or a number of nats per unit of complexity; 0 makes all models equal.
     complexity
-        "multiplicity": beside `penalty` for each operation, log m nats for each feature and each of its operations, m the
-        number of inputs, as many as there are to choose from; less the log of the orders in which the features
-        of a model can be chosen, so that the k-th costs log(m / k). Without these, some of many features that mean nothing
-        have high probabilities by chance. All models are equal if `penalty` is 0.
+        "multiplicity": beside `penalty` for each operation, log m nats for each feature and each of its operations, m
+        the number of inputs, as many as there are to choose from; less the log of the orders in which the features of
+        a model can be chosen, so that the k-th costs log(m / k). Without these, some of many features that mean
+        nothing have high probabilities by chance. All models are equal if `penalty` is 0.
         "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.

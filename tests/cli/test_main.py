@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import bgnlm
 from bgnlm.cli.demo import run_demo
 from bgnlm.cli.main import main
-from bgnlm.errors import DataError
+from bgnlm.errors import DataError, SearchStoppedWarning, SettingError
 
 
 def _bgnlm(*arguments, **options):
@@ -50,14 +51,43 @@ def test_a_wrong_command_is_a_usage_error():
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("raised", "code"), [(DataError("no such column"), 1), (KeyboardInterrupt(), 130)])
-def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, raised, code):
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (DataError("no such\n column"), 1, "no such column"),
+        (SettingError("too deep"), 2, "too deep"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (OSError(28, "No space left on device", "file"), 1, "file: No space left on device"),
+        (ModuleNotFoundError(name="sklearn"), 1, "demo needs the package 'sklearn', which is not installed"),
+    ],
+)
+def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, raised, code, message):
     def fail():
         raise raised
 
     monkeypatch.setattr("bgnlm.cli.demo.run_demo", fail)
     assert main(["demo"]) == code
-    assert capsys.readouterr().err.startswith("bgnlm: ")
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"bgnlm: {message}")
+    assert shown.count("\n") == 1
+
+
+def test_warnings_are_shown_once_and_in_one_line(monkeypatch, capsys):
+    def warn():
+        for _ in range(2):
+            warnings.warn("chains\n  disagree", SearchStoppedWarning, stacklevel=1)
+        return "done"
+
+    monkeypatch.setattr("bgnlm.cli.demo.run_demo", warn)
+    assert main(["demo"]) == 0
+    assert capsys.readouterr() == ("done\n", "bgnlm: warning: chains disagree\n")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "show"])
+def test_every_command_has_examples(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"\n  bgnlm {command} " in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

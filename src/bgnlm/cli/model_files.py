@@ -1,0 +1,88 @@
+"""Model files that `bgnlm fit` wrote, and fitted models as documents for other programs."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_MOST = 100  # features and models listed
+
+
+class Search(NamedTuple):
+    """Results of one search; a classifier of more than two classes has one for each."""
+
+    posterior: Any
+    diagnostics: Any
+
+
+def load_model(path: str) -> Any:
+    """Load a fitted estimator."""
+    import bgnlm
+
+    return bgnlm.load(path)
+
+
+def searches_of(model: Any) -> list[Search]:
+    """Return the searches behind a model."""
+    posteriors, diagnostics = model.posterior_, model.diagnostics_
+    if isinstance(posteriors, tuple):
+        return [Search(*both) for both in zip(posteriors, diagnostics, strict=True)]
+    return [Search(posteriors, diagnostics)]
+
+
+def describe(model: Any, using: str = "best") -> dict[str, Any]:
+    """Settings, features, models and diagnostics in values that JSON knows."""
+    document = {
+        "estimator": type(model).__name__,
+        "settings": model.get_params(deep=False),
+        "inputs": model.coding_.input_names,
+        "features": _records(model.features_),
+        "models": _records(model.models_),
+        "diagnostics": [_numbers(search) for search in searches_of(model)],
+        "expression": model.expression(using=using),
+    }
+    if hasattr(model, "classes_"):
+        document["classes"] = model.classes_
+    return dict(plain(document))
+
+
+def _records(table: Any) -> list[dict[str, Any]]:
+    """The most probable rows, of each class if there are several."""
+    parts = [table] if "class" not in table else [part for _, part in table.groupby("class", sort=False)]
+    return [record for part in parts for record in part.head(_MOST).to_dict("records")]
+
+
+def _numbers(search: Search) -> dict[str, Any]:
+    posterior, diagnostics = search
+    return {
+        "n_features": len(posterior.features),
+        "n_models": diagnostics.n_models,
+        "n_scored": diagnostics.n_scored,
+        "seconds": diagnostics.seconds,
+        "log_mass": posterior.log_mass,
+        "discarded": posterior.discarded,
+        "endings": diagnostics.endings,
+        "populations": [len(history) for history in diagnostics.history],
+        "chain_weights": diagnostics.chain_weights,
+        "largest_disagreement": diagnostics.disagreement.max(initial=0.0),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays, numbers of NumPy and settings into what JSON knows; what is not finite becomes null."""
+    match value:
+        case None | bool() | str() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case np.generic() | np.ndarray():
+            return plain(value.tolist())
+        case dict():
+            return {str(key): plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [plain(entry) for entry in value]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return plain({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+        case _:
+            return str(value)

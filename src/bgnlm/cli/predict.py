@@ -1,0 +1,170 @@
+"""`bgnlm predict`: a saved model applied to a new table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bgnlm.cli.console import quoted, tell
+from bgnlm.cli.options import DESCRIBED, add_columns, add_common, share
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bgnlm.cli.cells import Column
+    from bgnlm.cli.tables import Table
+
+_EXAMPLES = """\
+examples:
+  bgnlm predict axis.bgnlm new.csv --out predictions.csv
+  bgnlm predict axis.bgnlm new.csv --level 0.95 --of mean --keep name | head
+  bgnlm predict claims.bgnlm new.parquet --offset log_exposure --out predictions.parquet
+
+Columns written: prediction, sd (of the response), lower and upper (of the response, or of its mean); for classes:
+prediction, the probability of each class, and for two classes lower and upper for the probability of the second.
+"""
+
+
+def add_predict(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "predict",
+        help="predict the rows of a table by a saved model",
+        description="Predicts the rows of a table, with the uncertainty of every prediction.",
+        epilog=_EXAMPLES,
+        formatter_class=DESCRIBED,
+    )
+    parser.add_argument("model", metavar="MODEL", help="a file that `bgnlm fit` wrote")
+    parser.add_argument("data", metavar="NEW", help="a table that has the columns of the training data")
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help="a CSV or Parquet file; CSV on the screen by default"
+    )
+    parser.add_argument("--level", type=share, default=0.9, help="probability of the intervals, 0.9 by default")
+    parser.add_argument("--of", choices=("response", "mean"), help="what intervals are about, the response by default")
+    parser.add_argument("--using", choices=("average", "best", "median"), default="average", help="which models")
+    parser.add_argument("--offset", metavar="COLUMN", help="a known part of the linear predictor")
+    add_columns(parser, "--keep", help="columns to copy: those that identify a row, say")
+    parser.add_argument("--json", action="store_true", help="print a JSON document: predictions, or where they are")
+    add_common(parser)
+    parser.set_defaults(run=run_predict)
+
+
+def run_predict(options: argparse.Namespace) -> int:
+    """Predict and write."""
+    from bgnlm.cli.checks import rows_as_lines
+    from bgnlm.cli.model_files import load_model
+    from bgnlm.cli.outputs import STANDARD_OUTPUT, as_csv, check_table_writable, write_table
+    from bgnlm.cli.tables import read_table
+
+    is_file = options.out != STANDARD_OUTPUT
+    if is_file:
+        check_table_writable(options.out)
+    model = load_model(options.model)
+    table = read_table(options.data, options.na)
+    table.require(options.keep, "--keep")
+    X, ignored = _inputs(model, table, options)
+    if ignored and not options.quiet:
+        tell(f"{table.path}: not used: {', '.join(ignored)}")
+    with rows_as_lines(table):
+        columns = _predictions(model, X, _offset(table, options), options)
+    columns = _with_kept(table, options.keep, columns)
+    if is_file:
+        write_table(options.out, columns)
+    if options.json:
+        print(json.dumps(_document(options, len(table), ignored, None if is_file else columns), indent=2), flush=True)
+    elif not is_file:
+        print(as_csv(columns), end="", flush=True)
+    return 0
+
+
+def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any, list[str]]:
+    """The columns that the model knows as a data frame, and the names of those that nobody asked for."""
+    from bgnlm.cli.checks import refuse_infinite, refuse_missing
+    from bgnlm.cli.tables import frame_of
+
+    coding = model.coding_
+    table.require(coding.input_names, "needed by the model")
+    columns = [_column(table, column) for column in coding.columns]
+    needed = [came for column, came in zip(coding.columns, columns, strict=True) if column.fill is None]
+    refuse_missing(table, needed, "Fill it, drop the row, or fit with --missing impute.")
+    refuse_infinite(table, columns)
+    X = frame_of(columns)
+    if not coding.has_names:
+        X.columns = range(len(columns))
+    used = {*coding.input_names, *options.keep, options.offset}
+    return X, [name for name in table.names if name not in used]
+
+
+def _column(table: Table, trained: Any) -> Column:
+    """Read a column as what it was in training, whatever it looks like now."""
+    from bgnlm.estimators.columns import BooleanColumn, CategoricalColumn
+
+    match trained:
+        case CategoricalColumn():
+            return table.column(trained.name, "texts")
+        case BooleanColumn():
+            return table.column(trained.name, "booleans")
+        case _:
+            return table.column(trained.name, "numbers")
+
+
+def _offset(table: Table, options: argparse.Namespace) -> Any:
+    from bgnlm.cli.checks import numbers
+
+    return numbers(table, options.offset, "--offset").values if options.offset else None
+
+
+def _predictions(model: Any, X: Any, offset: Any, options: argparse.Namespace) -> dict[str, Sequence[Any]]:
+    if hasattr(model, "classes_"):
+        return _class_predictions(model, X, offset, options)
+    how = {"offset": offset, "using": options.using}
+    mean, deviation = model.predict(X, return_std=True, **how)
+    ends = model.predict_interval(X, level=options.level, of=options.of or "response", **how)
+    columns = {"prediction": mean, "sd": deviation, "lower": ends[:, 0], "upper": ends[:, 1]}
+    return {name: values.tolist() for name, values in columns.items()}
+
+
+def _class_predictions(model: Any, X: Any, offset: Any, options: argparse.Namespace) -> dict[str, Sequence[Any]]:
+    from bgnlm.errors import SettingError
+
+    if options.of == "response":
+        raise SettingError(
+            "--of response is for numbers; of classes the interval is that of a probability. Leave it out."
+        )
+    how = {"offset": offset, "using": options.using}
+    shares = model.predict_proba(X, **how)
+    columns = {"prediction": model.classes_[shares.argmax(axis=1)].tolist()}
+    columns |= {f"probability_{one}": shares[:, k].tolist() for k, one in enumerate(model.classes_.tolist())}
+    if len(model.classes_) == 2:
+        ends = model.predict_interval(X, level=options.level, **how)
+        columns |= {"lower": ends[:, 0].tolist(), "upper": ends[:, 1].tolist()}
+    return columns
+
+
+def _with_kept(table: Table, keep: Sequence[str], columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    from bgnlm.errors import DataError
+
+    if twice := [name for name in keep if name in columns]:
+        raise DataError(f"--keep must not have {quoted(twice)}: a column of the predictions has that name. Rename it.")
+    return {**{name: table.raw(name) for name in keep}, **columns}
+
+
+def _document(
+    options: argparse.Namespace, n_rows: int, ignored: Sequence[str], columns: dict[str, Sequence[Any]] | None
+) -> dict[str, Any]:
+    from bgnlm.cli.model_files import plain
+
+    document = {
+        "model": options.model,
+        "data": options.data,
+        "rows": n_rows,
+        "not_used": ignored,
+        "level": options.level,
+        "using": options.using,
+        "file": None if columns is not None else options.out,
+    }
+    if columns is not None:
+        rows = zip(*columns.values(), strict=True)
+        document["predictions"] = [dict(zip(columns, row, strict=True)) for row in rows]
+    return dict(plain(document))

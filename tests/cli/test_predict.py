@@ -1,0 +1,188 @@
+"""`bgnlm predict`: columns, formats, and tables that are not what the model knows."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bgnlm
+
+from .conftest import HEADER, bodies, write_rows
+
+
+def _read(text):
+    return pd.read_csv(io.StringIO(text))
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_rows(tmp_path / "new.csv", HEADER, bodies(6, seed=9))
+
+
+def test_predictions_are_those_of_the_estimator(run, models, new):
+    done = run("predict", models["area"], new, "--keep", "id")
+    assert done.code == 0
+    assert done.err == f"bgnlm: {new}: not used: area, size, large\n"
+    predictions = _read(done.out)
+    assert list(predictions.columns) == ["id", "prediction", "sd", "lower", "upper"]
+    assert predictions["id"].tolist() == [f"n{i:03d}" for i in range(6)]
+    model, X = bgnlm.load(models["area"]), pd.read_csv(new)[["width", "height", "kind", "is_new"]]
+    mean, deviation = model.predict(X, return_std=True)
+    np.testing.assert_array_equal(predictions["prediction"], mean)
+    np.testing.assert_array_equal(predictions["sd"], deviation)
+    np.testing.assert_array_equal(predictions[["lower", "upper"]], model.predict_interval(X, level=0.9))
+
+
+def test_levels_means_and_single_models(run, models, new):
+    def width(*arguments):
+        predictions = _read(run("predict", models["area"], new, "--quiet", *arguments).out)
+        return (predictions["upper"] - predictions["lower"]).to_numpy()
+
+    assert (width("--level", "0.99") > width()).all()
+    assert (width("--of", "mean") < width()).all()
+    assert (width("--using", "best") > 0).all()
+
+
+def test_probabilities_of_two_classes(run, models, new):
+    predictions = _read(run("predict", models["large"], new).out)
+    assert list(predictions.columns) == ["prediction", "probability_0", "probability_1", "lower", "upper"]
+    assert (predictions["prediction"] == (predictions["probability_1"] > 0.5)).all()
+    assert (predictions["lower"] <= predictions["upper"]).all()
+
+
+def test_probabilities_of_three_classes(run, models, new):
+    predictions = _read(run("predict", models["size"], new).out)
+    names = ["probability_big", "probability_middle", "probability_small"]
+    assert list(predictions.columns) == ["prediction", *names]
+    np.testing.assert_allclose(predictions[names].sum(axis=1), 1.0)
+    assert set(predictions["prediction"]) <= {"big", "middle", "small"}
+
+
+def test_files_by_their_endings(run, models, new, tmp_path):
+    expected = _read(run("predict", models["area"], new, "--quiet").out)
+    readers = {"csv": pd.read_csv, "csv.gz": pd.read_csv, "tsv": lambda path: pd.read_csv(path, sep="\t")}
+    for ending, reader in readers.items():
+        out = tmp_path / f"out.{ending}"
+        out.write_text("old")
+        done = run("predict", models["area"], new, "--quiet", "--out", out)
+        assert done == (0, "", "")
+        pd.testing.assert_frame_equal(reader(out), expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv", "out.csv.gz", "out.tsv"]
+
+
+def test_parquet_in_and_out(run, models, new, tmp_path):
+    pytest.importorskip("pyarrow")
+    expected = _read(run("predict", models["area"], new, "--quiet", "--keep", "id").out)
+    pd.read_csv(new).to_parquet(tmp_path / "new.parquet")
+    done = run(
+        "predict", models["area"], tmp_path / "new.parquet", "--keep", "id", "--quiet", "--out", tmp_path / "o.parquet"
+    )
+    assert done == (0, "", "")
+    written = pd.read_parquet(tmp_path / "o.parquet")
+    assert written["id"].tolist() == expected["id"].tolist()
+    np.testing.assert_array_equal(written["prediction"], expected["prediction"])
+
+
+def test_the_document(run, models, new, tmp_path):
+    document = json.loads(run("predict", models["area"], new, "--json", "--quiet").out)
+    assert document["rows"] == 6
+    assert document["not_used"] == ["id", "area", "size", "large"]
+    assert set(document["predictions"][0]) == {"prediction", "sd", "lower", "upper"}
+    out = tmp_path / "p.csv"
+    document = json.loads(run("predict", models["area"], new, "--json", "--quiet", "--out", out).out)
+    assert document["file"] == str(out)
+    assert "predictions" not in document
+    assert len(out.read_text().splitlines()) == 7
+
+
+def test_columns_are_found_by_name(run, models, new, tmp_path):
+    other = write_rows(tmp_path / "other.csv", HEADER[::-1], [row[::-1] for row in bodies(6, seed=9)])
+    assert run("predict", models["area"], other).out == run("predict", models["area"], new).out
+
+
+def test_columns_are_read_as_in_training(run, fails, models, tmp_path):
+    """A category that looks like a number is a category, as rare as it may be."""
+    header = ["width", "height", "kind", "is_new"]
+    path = write_rows(tmp_path / "new.csv", header, [[1, 2, "17", 1], [2, 3, "red", 0]])
+    done = run("predict", models["area"], path)
+    assert done.code == 0
+    assert done.err.startswith("bgnlm: warning: levels that training did not see")
+    assert "'17' (1 row)" in done.err
+    assert len(done.err.splitlines()) == 1
+    path = write_rows(tmp_path / "new.csv", header, [[1, 2, "red", 1], [2, "high", "red", 0]])
+    assert "new.csv, line 3, column 'height': got 'high', but a number is needed" in fails(
+        "predict", models["area"], path
+    )
+    path = write_rows(tmp_path / "new.csv", header, [[1, 2, "red", 2]])
+    assert "line 2, column 'is_new': got '2', but true or false is needed" in fails("predict", models["area"], path)
+
+
+def test_missing_columns_and_cells(fails, models, tmp_path):
+    path = write_rows(tmp_path / "new.csv", ["width", "hight", "kind"], [[1, 2, "red"]])
+    message = fails("predict", models["area"], path)
+    assert "has no column 'height', 'is_new' (needed by the model). Did you mean 'hight'?" in message
+    path = write_rows(
+        tmp_path / "new.csv", HEADER, [["n", 1, 2, "red", "true", "", "", ""], ["n", 1, "", "", "", 1, 2, 3]]
+    )
+    message = fails("predict", models["area"], path)
+    assert "new.csv, line 3, column 'height': the value is missing (one of 3 missing values in 3 columns)" in message
+    assert "fit with --missing impute" in message
+    assert "has no column 'name' (--keep)" in fails("predict", models["area"], path, "--keep", "name")
+
+
+def test_kept_columns_must_not_have_the_names_of_predictions(fails, models, tmp_path):
+    path = write_rows(tmp_path / "new.csv", [*HEADER, "sd"], [[*row, 1] for row in bodies(3)])
+    assert "--keep must not have 'sd'" in fails("predict", models["area"], path, "--keep", "sd", "--quiet")
+
+
+def test_an_offset_is_added(run, fails, models, tmp_path):
+    path = write_rows(tmp_path / "new.csv", [*HEADER, "extra"], [[*row, 10] for row in bodies(3)])
+    plain, moved = (
+        _read(run("predict", models["area"], path, "--quiet", *offset).out) for offset in ((), ("--offset", "extra"))
+    )
+    np.testing.assert_allclose(moved["prediction"], plain["prediction"] + 10)
+    assert "has no column 'extr' (--offset)" in fails("predict", models["area"], path, "--offset", "extr", "--quiet")
+
+
+def test_of_the_response_is_not_for_classes(fails, models, new):
+    message = fails("predict", models["large"], new, "--of", "response", "--quiet", code=2)
+    assert "--of response is for numbers" in message
+
+
+@pytest.mark.parametrize("level", ["0", "1", "2", "x"])
+def test_levels_lie_between_0_and_1(run, models, new, level):
+    done = run("predict", models["area"], new, "--level", level)
+    assert done.code == 2
+    assert "--level: must be" in done.err
+
+
+def test_what_is_no_model(fails, new, tmp_path):
+    assert "is not a bgnlm model" in fails("predict", new, new)
+    assert "no.bgnlm could not be read: No such file or directory" in fails("predict", tmp_path / "no.bgnlm", new)
+    assert "could not be read: Is a directory" in fails("predict", tmp_path, new)
+
+
+def test_outputs_that_cannot_be(fails, models, new, tmp_path):
+    assert "is a folder" in fails("predict", models["area"], new, "--out", tmp_path)
+    assert "there is no folder" in fails("predict", models["area"], new, "--out", tmp_path / "no" / "p.csv")
+
+
+def test_a_model_of_columns_without_names(run, tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1, 2, size=(30, 2))
+    quick = bgnlm.SearchConfig(n_populations=2)
+    model = bgnlm.BGNLMRegressor(search=quick, n_chains=1, random_state=1).fit(X, X[:, 0] * X[:, 1])
+    model.save(tmp_path / "m.bgnlm")
+    path = write_rows(tmp_path / "new.csv", ["x2", "x1"], X[:5, ::-1].tolist())
+    done = run("predict", tmp_path / "m.bgnlm", path)
+    assert done.err == ""
+    np.testing.assert_array_equal(_read(done.out)["prediction"], model.predict(X[:5]))
+
+
+def test_parquet_without_pyarrow_is_refused_early(fails, models, new, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = fails("predict", models["area"], new, "--out", tmp_path / "p.parquet")
+    assert 'pip install "bgnlm[parquet]"' in message
