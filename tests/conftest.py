@@ -40,6 +40,11 @@ def pytest_configure(config):
         config = bgnlm.SearchConfig(engine="mjmcmc", n_populations=1, n_final_steps=5)
         response = y > 3 if family == "binomial" else y
         bgnlm.find_features(response, X, family=family, config=config, n_chains=1, random_state=0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    settings = {"search": bgnlm.SearchConfig(n_populations=2), "n_chains": 1, "random_state": 0}
+    bgnlm.BGNLMRegressor(**settings).fit(X, rng.normal(size=20)).predict_interval(X)
+    bgnlm.BGNLMClassifier(**settings).fit(X, rng.random(20) < 0.5).predict_interval(X)
 
 
 def _read_data(name):
