@@ -152,7 +152,9 @@ def all_models(**options: Any) -> dict[str, Any]:
 
 
 SETUPS = {
-    "prior-gaussian-g": Setup(gaussian(lambda *_: N_ROWS), all_models(coefficient_prior=CoefficientPrior("g", g=N_ROWS))),
+    "prior-gaussian-g": Setup(
+        gaussian(lambda *_: N_ROWS), all_models(coefficient_prior=CoefficientPrior("g", g=N_ROWS))
+    ),
     "prior-gaussian-robust": Setup(gaussian(robust_g), all_models()),
     "prior-logistic": Setup(glm("binomial", (-1.5, 1.5)), all_models(family="binomial")),
     "prior-poisson": Setup(glm("poisson", (0.0, 2.0)), all_models(family="poisson")),

@@ -13,11 +13,16 @@ IMPORTS = {
     "import bgnlm": "import bgnlm",
     "import numba": "import numba",
     "import bgnlm.features": "import bgnlm.features",
+    "import numba, sklearn": "import numba, sklearn",
+    "from bgnlm import BGNLMRegressor": "from bgnlm import BGNLMRegressor",
 }
 _DATA = "import numpy as np, bgnlm\nrng = np.random.default_rng(1)\nX = rng.normal(size=(100, 6))\n"
 FIRST_SCORES = {
     "Gaussian scoring": _DATA + "bgnlm.enumerate_models(X[:, 0] + rng.normal(size=100), X)",
     "logistic fit": _DATA + "bgnlm.log_marginal((X[:, 0] > 0.3) ^ (X[:, 1] > 1), X, family='binomial')",
+    "fit of a regressor": _DATA + "bgnlm.BGNLMRegressor(random_state=1).fit(X[:30], X[:30, 0] + rng.normal(size=30))",
+    "fit of a classifier": _DATA
+    + "bgnlm.BGNLMClassifier(random_state=1).fit(X[:30], X[:30, 0] + rng.normal(size=30) > 0)",
     "Poisson fit": _DATA + "bgnlm.log_marginal(rng.poisson(np.exp(X[:, 0])), X, family='poisson')",
 }
 _TIMED = "from time import perf_counter; start = perf_counter()\n{}\nprint(perf_counter() - start)"

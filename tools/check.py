@@ -14,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
 TESTS = ["pytest", "-n", "2"]
+TESTED_EXTRAS = ("sympy", "dask", "data", "parquet")
 
 Passed = bool | None
 """Whether a step passed; None if it does not apply here."""
@@ -75,7 +76,7 @@ def lowest() -> Passed:
 def pins(project: dict[str, Any]) -> list[str]:
     """Return the dependencies with every lower bound as the exact version."""
     extras = project["optional-dependencies"]
-    requirements: list[str] = project["dependencies"] + extras["sympy"] + extras["dask"]
+    requirements: list[str] = sum((extras[name] for name in TESTED_EXTRAS), project["dependencies"])
     unbounded = [requirement for requirement in requirements if ">=" not in requirement]
     if unbounded:
         raise SystemExit(f"pyproject.toml must give a lower bound (>=) for {', '.join(unbounded)}.")

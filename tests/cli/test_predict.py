@@ -31,9 +31,9 @@ def test_predictions_are_those_of_the_estimator(run, models, new):
     assert predictions["id"].tolist() == [f"n{i:03d}" for i in range(6)]
     model, X = bgnlm.load(models["area"]), pd.read_csv(new)[["width", "height", "kind", "is_new"]]
     mean, deviation = model.predict(X, return_std=True)
-    np.testing.assert_array_equal(predictions["prediction"], mean)
-    np.testing.assert_array_equal(predictions["sd"], deviation)
-    np.testing.assert_array_equal(predictions[["lower", "upper"]], model.predict_interval(X, level=0.9))
+    np.testing.assert_allclose(predictions["prediction"], mean, rtol=1e-14)
+    np.testing.assert_allclose(predictions["sd"], deviation, rtol=1e-14)
+    np.testing.assert_allclose(predictions[["lower", "upper"]], model.predict_interval(X, level=0.9), rtol=1e-14)
 
 
 def test_levels_means_and_single_models(run, models, new):
@@ -83,7 +83,7 @@ def test_parquet_in_and_out(run, models, new, tmp_path):
     assert done == (0, "", "")
     written = pd.read_parquet(tmp_path / "o.parquet")
     assert written["id"].tolist() == expected["id"].tolist()
-    np.testing.assert_array_equal(written["prediction"], expected["prediction"])
+    np.testing.assert_allclose(written["prediction"], expected["prediction"], rtol=1e-14)
 
 
 def test_the_document(run, models, new, tmp_path):
@@ -161,7 +161,7 @@ def test_levels_lie_between_0_and_1(run, models, new, level):
 
 def test_what_is_no_model(fails, new, tmp_path):
     assert "is not a bgnlm model" in fails("predict", new, new)
-    assert "no.bgnlm could not be read: No such file or directory" in fails("predict", tmp_path / "no.bgnlm", new)
+    assert "no.bgnlm' could not be read: No such file or directory" in fails("predict", tmp_path / "no.bgnlm", new)
     assert "could not be read: Is a directory" in fails("predict", tmp_path, new)
 
 
@@ -179,7 +179,7 @@ def test_a_model_of_columns_without_names(run, tmp_path):
     path = write_rows(tmp_path / "new.csv", ["x2", "x1"], X[:5, ::-1].tolist())
     done = run("predict", tmp_path / "m.bgnlm", path)
     assert done.err == ""
-    np.testing.assert_array_equal(_read(done.out)["prediction"], model.predict(X[:5]))
+    np.testing.assert_allclose(_read(done.out)["prediction"], model.predict(X[:5]), rtol=1e-14)
 
 
 def test_parquet_without_pyarrow_is_refused_early(fails, models, new, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """scikit-learn's own checks of its conventions."""
 
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
@@ -11,6 +12,10 @@ QUICK = {"search": SearchConfig(n_populations=3, population_size=8, n_candidates
 EXPECTED_FAILURES = {
     "check_dataframe_column_names_consistency": "columns in another order are matched by name, not refused",
 }
+if sklearn.__version__.startswith("1.6."):
+    EXPECTED_FAILURES["check_positive_only_tag_during_fit"] = (
+        "the check itself fails for estimators that take categories"
+    )
 
 
 @parametrize_with_checks(
