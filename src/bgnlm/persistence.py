@@ -26,6 +26,8 @@ FORMAT = "bgnlm model"
 VERSION = 1
 _DOCUMENT, _ARRAYS = "model.json", "arrays.npz"
 LARGEST_FILE = 2**32  # bytes, unpacked
+_MOST_COMPRESSED = 100  # times; random keys and digits leave no model anywhere near
+_MAGIC = b"PK\x03\x04"
 _KINDS = "biuf"  # of numbers
 
 
@@ -46,8 +48,8 @@ def write_model(path: str | Path, content: Mapping[str, Any], arrays: Mapping[st
         archive.writestr(_ARRAYS, packed.getvalue(), compress_type=zipfile.ZIP_STORED)
     try:
         write_whole(Path(path), buffer.getvalue())
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError, RuntimeError) as error:  # a name with a zero byte, a circle of links
+        reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(
             f"The model could not be written to {path}: {reason}. Nothing was changed there."
         ) from error
@@ -73,15 +75,26 @@ def write_whole(path: Path, content: bytes) -> None:
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return content and arrays of a file."""
     try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"{path} could not be read: {error.strerror or error}.") from error
+        raw = _read_whole(Path(path))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"{str(path)!r} could not be read: {reason}.") from error
     try:
         return _unpacked(raw, path)
     except ModelFileError:
         raise
     except Exception as error:  # whatever parsers make of bytes that are not what they say
         raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _read_whole(path: Path) -> bytes:
+    """Return what a file has, but no more than the beginning of what is no zip: a device has no end."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_FILE:
+            raise OSError(f"it has {size:,} bytes, and models have at most {LARGEST_FILE:,}")
+        start = file.read(len(_MAGIC))
+        return start + file.read() if start == _MAGIC else start
 
 
 def damaged(path: str | Path, why: str) -> ModelFileError:
@@ -95,8 +108,8 @@ def _unpacked(raw: bytes, path: str | Path) -> tuple[dict[str, Any], dict[str, A
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         if sorted(archive.namelist()) != [_ARRAYS, _DOCUMENT]:
             raise ModelFileError(f"{path} is a zip file, but not a bgnlm model. Models are written by save().")
-        _check_size(archive, path)
-        document = json.loads(archive.read(_DOCUMENT), parse_constant=_refuse_constant)
+        _check_size(archive, len(raw), path)
+        document = json.loads(_read_member(archive, _DOCUMENT), parse_constant=_refuse_constant)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ModelFileError(f"{path} is not a bgnlm model. Models are written by save().")
         version = document.get("version")
@@ -107,7 +120,7 @@ def _unpacked(raw: bytes, path: str | Path) -> tuple[dict[str, Any], dict[str, A
                 f"{path} has version {version} of the format, written by bgnlm {document.get('bgnlm')}; this bgnlm, "
                 f"{__version__}, reads versions up to {VERSION}. Install a later bgnlm."
             )
-        arrays = _read_arrays(archive.read(_ARRAYS), path)
+        arrays = _read_arrays(_read_member(archive, _ARRAYS), path)
     content = document.get("content")
     if not isinstance(content, dict):
         raise damaged(path, "it has no content")
@@ -119,11 +132,18 @@ def _unpacked(raw: bytes, path: str | Path) -> tuple[dict[str, Any], dict[str, A
 def _read_arrays(raw: bytes, path: str | Path) -> dict[str, AnyArray]:
     arrays = {}
     with zipfile.ZipFile(BytesIO(raw)) as archive:
-        _check_size(archive, path)
+        _check_size(archive, len(raw), path)
         for name in archive.namelist():
             if name.endswith(".npy"):
-                arrays[name.removesuffix(".npy")] = _read_array(archive.read(name), path)
+                arrays[name.removesuffix(".npy")] = _read_array(_read_member(archive, name), path)
     return arrays
+
+
+def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack no more than what a member is said to have."""
+    info = archive.getinfo(name)
+    with archive.open(info) as member:
+        return member.read(info.file_size)
 
 
 def _read_array(raw: bytes, path: str | Path) -> AnyArray:
@@ -141,10 +161,11 @@ def _read_array(raw: bytes, path: str | Path) -> AnyArray:
     return flat.reshape(shape, order="F" if fortran else "C").copy()
 
 
-def _check_size(archive: zipfile.ZipFile, path: str | Path) -> None:
+def _check_size(archive: zipfile.ZipFile, n_packed: int, path: str | Path) -> None:
     size = sum(info.file_size for info in archive.infolist())
-    if size > LARGEST_FILE:
-        raise ModelFileError(f"{path} would unpack to {size:,} bytes; models have at most {LARGEST_FILE:,}.")
+    most = min(LARGEST_FILE, 2**20 + _MOST_COMPRESSED * n_packed)
+    if size > most:
+        raise ModelFileError(f"{path} would unpack to {size:,} bytes; a model of its size has at most {most:,}.")
 
 
 def _refuse_constant(name: str) -> Any:

@@ -147,8 +147,8 @@ def test_defaults():
 
 
 def test_the_search_grows_with_the_data():
-    sizes = {"n_populations": [10, 33, 40], "n_candidates": [100, 300, 300], "n_draws": [100, 400, 500]}
-    for n_obs, *expected in zip((20, 100, 1000), *sizes.values(), strict=True):
+    sizes = {"n_populations": [10, 30, 40], "n_candidates": [100, 180, 300], "n_draws": [100, 180, 500]}
+    for n_obs, *expected in zip((20, 60, 1000), *sizes.values(), strict=True):
         config = resolved(SearchConfig(), n_obs)
         assert [getattr(config, name) for name in sizes] == expected
     given = SearchConfig(n_populations=3, n_candidates=7, n_draws=9, limits=Limits(max_depth=2))

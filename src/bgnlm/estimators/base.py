@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
@@ -32,26 +33,33 @@ from bgnlm.search.runner import INTERRUPTED
 _HALF = 0.5
 
 
+class LearntTable(NamedTuple):
+    """The training data: how they are coded, the coded inputs, and the name of the response."""
+
+    coding: TableCoding
+    design: FloatArray
+    response: str
+
+
 class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; see `BGNLMRegressor` for the parameters."""
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> FloatArray:
-        """Learn how the table is coded and return it coded."""
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> LearntTable:
+        """Learn how the table is coded and return it coded; the estimator is as before until a search has ended."""
         name = type(self).__name__
         if y is None:
             raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
         coding = learn_coding(X, missing=self.missing, sample_weight=sample_weight, estimator_name=name)
         design = coding.encode(X, estimator_name=name)
-        check_consistent_length(design, y)
         if len(design) == 1:
             raise DataError(f"{name} needs more than one row; got n_samples = 1.")
-        self._take_over(coding, getattr(y, "name", None))
-        return design
+        response = getattr(y, "name", None)
+        return LearntTable(coding, design, response if isinstance(response, str) and response else "y")
 
-    def _take_over(self, coding: TableCoding, response: Any) -> None:
+    def _take_over(self, coding: TableCoding, response: str) -> None:
         """Keep what is known about inputs and response."""
         self.coding_ = coding
-        self.response_name_ = response if isinstance(response, str) else "y"
+        self.response_name_ = response
         self.n_features_in_ = len(coding.columns)
         if coding.has_names:
             self.feature_names_in_ = np.array(coding.input_names, dtype=object)
@@ -59,36 +67,37 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             del self.feature_names_in_
 
     def _problem(
-        self, design: FloatArray, y: FloatArray, sample_weight: Any, offset: Any, family: str
+        self, table: LearntTable, y: FloatArray, sample_weight: Any, offset: Any, family: str
     ) -> SearchProblem:
         """Everything the search needs, from the settings of the estimator."""
         check_choice(self.projection_weights, "projection_weights", ("naive",))
-        if len(self.latent):
+        max_depth = check_count(self.max_depth, "max_depth")
+        if not isinstance(self.latent, Sequence) or len(self.latent):
             raise SettingError(f"latent must be empty: there are no latent components yet; got {self.latent!r}.")
         config = SearchConfig() if self.search is None else self.search
         if not isinstance(config, SearchConfig):
             raise SettingError(f"search must be a SearchConfig or None; got {self.search!r}.")
         if config.limits.max_depth is None:
-            config = replace(config, limits=replace(config.limits, max_depth=self.max_depth))
+            config = replace(config, limits=replace(config.limits, max_depth=max_depth))
         if self.max_seconds is not None:
             config = replace(config, max_seconds=check_number(self.max_seconds, "max_seconds", low=0.0))
         return define_problem(
             y,
-            design,
+            table.design,
             family=family,
             link=self.link,
             coefficient_prior=self.coefficient_prior,
             noise_floor=self.noise_floor,
             sample_weight=sample_weight,
             offset=offset,
-            names=self.coding_.names,
+            names=table.coding.names,
             transforms=self.transforms,
             prior=self.penalty if isinstance(self.penalty, ModelPrior) else ModelPrior(penalty=self.penalty),
             keep=self.keep,
             config=config,
         )
 
-    def _run(self, problems: Sequence[SearchProblem]) -> None:
+    def _run(self, table: LearntTable, problems: Sequence[SearchProblem]) -> None:
         """Search, and keep what was found; with `warm_start` go on where the last fit of the same data ended."""
         n_chains = check_count(self.n_chains, "n_chains", low=1)
         runs: Sequence[SearchResult | None] = getattr(self, "_runs", None) if self.warm_start else None  # type: ignore[assignment]
@@ -98,7 +107,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             raise SettingError("A search that goes on with warm_start=True has no checkpoint. Use checkpoint=None.")
         problems = [_continued(problem, run) for problem, run in zip(problems, _matching(runs, problems), strict=True)]
         results: list[SearchResult] = []
-        with progress_of(self, n_chains * sum(problem.config.n_populations for problem in problems)) as report:
+        with progress_of(self, _most_populations(problems, n_chains)) as report:
             for number, (problem, run) in enumerate(zip(problems, runs, strict=True)):
                 if any(INTERRUPTED in result.diagnostics.endings for result in results):
                     problem = replace(problem, config=replace(problem.config, max_seconds=0.0))  # one population each
@@ -118,6 +127,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
                     )
                 )
         self.searches_ = tuple(map(fitted, results))
+        self._take_over(table.coding, table.response)
         if self.warm_start:
             self._runs = results
         elif hasattr(self, "_runs"):
@@ -141,6 +151,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def _checkpoint(self, number: int, n_searches: int) -> Path | None:
         if self.checkpoint is None:
             return None
+        if not isinstance(self.checkpoint, str | PathLike):
+            raise SettingError(f"checkpoint must be the path of a folder, or None; got {self.checkpoint!r}.")
         return Path(self.checkpoint) if n_searches == 1 else Path(self.checkpoint) / f"class-{number}"
 
     @property
@@ -224,8 +236,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
         other._take_over(self.coding_, self.response_name_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
-        check_consistent_length(design, y)
-        problems = other._problems_again(self, design, check_target(y), sample_weight, offset)
+        table = LearntTable(self.coding_, design, self.response_name_)
+        problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))
         return cast("Self", other)
@@ -250,7 +262,10 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         return Rows(design, self.coding_.names, check_offset(offset, len(design)), n_trials)
 
     def _quantiles(self, rows: Rows, levels: Any, of: str, using: str) -> list[FloatArray]:
-        wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        try:
+            wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise SettingError(f"levels must be numbers between 0 and 1; got {levels!r}.") from None
         if wanted.ndim != 1 or not ((wanted > 0.0) & (wanted < 1.0)).all():
             raise SettingError(f"levels must lie strictly between 0 and 1; got {levels!r}.")
         check_choice(of, "of", ("response", "mean"))
@@ -259,30 +274,26 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def _draws(self, rows: Rows, n_draws: int, of: str, using: str, random_state: Any) -> list[FloatArray]:
         check_choice(of, "of", ("response", "mean"))
         n = check_count(n_draws, "n_draws", low=1)
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return [draw_predictive(rng, found.models(using), rows, n, of) for found in self._found]
 
     def _selected(self) -> list[tuple[Any, Any]]:
         """Features of probability at least one half, or the most probable one, with their ranges; each once."""
         chosen: dict[Any, Any] = {}
         for found in self._found:
-            average = found.average
-            ranges = dict(zip(average.features, average.ranges, strict=True))
-            probable = [
-                feature
-                for feature, probability in zip(
-                    found.posterior.features, found.posterior.inclusion_probabilities, strict=True
-                )
-                if probability >= _HALF and feature in ranges
-            ]
-            chosen.update((feature, ranges[feature]) for feature in probable or average.features[:1])
+            posterior = found.posterior
+            ranges = dict(zip(found.average.features, found.average.ranges, strict=True))
+            each = zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True)
+            known = [(feature, probability) for feature, probability in each if feature in ranges]
+            probable = [feature for j, (feature, probability) in enumerate(known) if probability >= _HALF or j == 0]
+            chosen.update((feature, ranges[feature]) for feature in probable)
         return list(chosen.items())
 
     def transform(self, X: Any) -> Any:
         """Return the selected features as columns: those of probability at least one half, or the most probable one."""
         rows = self._rows(X)
-        features, ranges = zip(*self._selected(), strict=True) if self._selected() else ((), ())
-        with NewColumns(features, ranges) as new:
+        chosen = self._selected()
+        with NewColumns([feature for feature, _ in chosen], [seen for _, seen in chosen]) as new:
             return np.ascontiguousarray(new.evaluate(rows.X, rows.names))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -317,7 +328,10 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
 
 def _check_trials(trials: Any, n_rows: int) -> FloatArray:
-    values = np.broadcast_to(np.asarray(trials, dtype=np.float64), (n_rows,))
+    try:
+        values = np.broadcast_to(np.asarray(trials, dtype=np.float64), (n_rows,))
+    except (TypeError, ValueError):
+        raise DataError(f"trials must be a whole number, or one for each of the {n_rows} rows.") from None
     if not ((values >= 1.0) & (values == np.floor(values)) & (values < 2.0**53)).all():
         raise DataError("trials must be whole numbers of 1 or more, one for each row.")
     return np.array(values)
@@ -351,6 +365,29 @@ def _continued(problem: SearchProblem, run: SearchResult | None) -> SearchProble
     return replace(problem, config=replace(problem.config, n_populations=n_before + problem.config.n_populations))
 
 
-def check_target(y: Any) -> AnyArray:
+def _most_populations(problems: Sequence[SearchProblem], n_chains: int) -> int | None:
+    """Return how many populations there are at most, None if nobody knows."""
+    if any(problem.config.min_models for problem in problems):
+        return None
+    return n_chains * sum(problem.config.n_populations for problem in problems)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Turn a seed, or what NumPy draws from, into a generator."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"random_state must be a whole number of 0 or more, a Generator or None; got {random_state!r}."
+        ) from None
+
+
+def check_target(y: Any, n_rows: int) -> AnyArray:
     """Turn the response into a vector, with scikit-learn's warning about columns."""
-    return np.asarray(column_or_1d(y, warn=True))
+    try:
+        values = np.asarray(column_or_1d(y, warn=True))
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    if len(values) != n_rows:
+        raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(values)}.")
+    return values

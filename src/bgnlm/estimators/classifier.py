@@ -6,17 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_number, check_weights
 from bgnlm.errors import DataError, SettingError
-from bgnlm.estimators.base import BGNLMEstimator, check_target
+from bgnlm.estimators.base import BGNLMEstimator, LearntTable, check_target, generator
+from bgnlm.estimators.columns import kind_of
 from bgnlm.estimators.progress import with_callbacks
 from bgnlm.features import Feature, Transform
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
-from bgnlm.posterior.predict import predict_mean
+from bgnlm.posterior.predict import Rows, predict_mean
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem
@@ -107,38 +107,43 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         offset
             A known part of the linear predictor; for two classes only.
         """
-        design = self._learn(X, y, sample_weight)
-        labels = check_target(y)
+        table = self._learn(X, y, sample_weight)
+        labels = check_target(y, len(table.design))
         classes = _classes(labels, sample_weight)
         if len(classes) > 2 and offset is not None:
             raise DataError(f"offset is for two classes; got {len(classes)} classes. Leave it out.")
+        self._run(table, self._by_class(table, labels, classes, sample_weight, offset))
         self.classes_ = classes
-        self._run(self._by_class(design, labels, sample_weight, offset))
         return self
 
-    def _by_class(self, design: FloatArray, labels: AnyArray, sample_weight: Any, offset: Any) -> list[SearchProblem]:
+    def _by_class(
+        self, table: LearntTable, labels: AnyArray, classes: AnyArray, sample_weight: Any, offset: Any
+    ) -> list[SearchProblem]:
         """One problem for each class against the rest; of two classes, for the second."""
-        classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return [
-            self._problem(design, (labels == one).astype(np.float64), sample_weight, offset, "binomial")
-            for one in classes
+            self._problem(table, (labels == one).astype(np.float64), sample_weight, offset, "binomial")
+            for one in (classes[1:] if len(classes) == 2 else classes)
         ]
 
     def _problems_again(
-        self, before: Self, design: FloatArray, y: AnyArray, sample_weight: Any, offset: Any
+        self, before: Self, table: LearntTable, y: AnyArray, sample_weight: Any, offset: Any
     ) -> list[SearchProblem]:
         self.classes_ = before.classes_
-        return self._by_class(design, y, sample_weight, offset)
+        if not np.array_equal(_classes(y, sample_weight), self.classes_):
+            raise DataError("y must have the classes of the training data.")
+        return self._by_class(table, y, self.classes_, sample_weight, offset)
+
+    def _rows(self, X: Any, offset: Any = None, trials: Any = None) -> Rows:
+        rows = super()._rows(X, offset, trials)
+        if offset is not None and len(self.classes_) > 2:
+            raise DataError(f"offset is for two classes; there are {len(self.classes_)}. Leave it out.")
+        return rows
 
     def predict_proba(self, X: Any, offset: Any = None, using: str = "average", plug_in: bool = True) -> FloatArray:
         """Probabilities of the classes, one column each, in the order of `classes_`; see `BGNLMRegressor.predict`."""
         rows = self._rows(X, offset)
         shares = [predict_mean(found.models(using), rows, plug_in=plug_in) for found in self._found]
-        if len(shares) == 1:
-            return np.column_stack([1.0 - shares[0], shares[0]])
-        each = np.column_stack(shares)
-        totals = each.sum(axis=1, keepdims=True)
-        return np.where(totals > 0.0, each / np.where(totals > 0.0, totals, 1.0), 1.0 / len(shares))
+        return _normalised(shares)
 
     def predict(self, X: Any, offset: Any = None, using: str = "average") -> AnyArray:
         """Return the most probable class of each row."""
@@ -180,10 +185,8 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         """Draw classes ("response"): (n_draws, rows); or their probabilities ("mean"): (n_draws, rows, classes)."""
         if of not in ("response", "mean"):
             raise SettingError(f"of must be 'response' or 'mean'; got {of!r}.")
-        rng = np.random.default_rng(random_state)
-        each = self._draws(self._rows(X, offset), n_draws, "mean", using, rng)
-        shares = np.stack([1.0 - each[0], each[0]] if len(each) == 1 else each, axis=2)
-        shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
+        rng = generator(random_state)
+        shares = _normalised(self._draws(self._rows(X, offset), n_draws, "mean", using, rng))
         if of == "mean":
             return shares
         drawn = (rng.random((*shares.shape[:2], 1)) > np.cumsum(shares, axis=2)[:, :, :-1]).sum(axis=2)
@@ -191,17 +194,34 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Share of rows whose class is predicted right."""
+        from sklearn.metrics import accuracy_score
+
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
+
+
+def _normalised(each: Sequence[FloatArray]) -> FloatArray:
+    """Probabilities of the classes along a further axis, from those of each class against the rest."""
+    if len(each) == 1:
+        return np.stack([1.0 - each[0], each[0]], axis=-1)
+    shares = np.stack(each, axis=-1)
+    totals = shares.sum(axis=-1, keepdims=True)
+    return np.where(totals > 0.0, shares / np.where(totals > 0.0, totals, 1.0), 1.0 / len(each))
 
 
 def _classes(labels: AnyArray, sample_weight: Any) -> AnyArray:
     """Return the classes that occur in rows of positive weight."""
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+    absent = np.zeros(len(labels), np.bool_)
+    if labels.dtype.kind == "f":
+        absent = ~np.isfinite(labels)
+    elif labels.dtype.kind == "O":
+        absent = np.array([kind_of(label) == "nothing" for label in labels])
+    if absent.any():
+        row = int(absent.argmax())
         raise DataError(f"y must name a class in every row; got {labels[row]} in row {row}. Drop rows without a class.")
     weights = check_weights(sample_weight, len(labels))
     check_classification_targets(labels)
     classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
-        raise DataError(f"y must have at least two classes; got one class, {classes[0]!r}. Check the response.")
+        only = classes.tolist()[0]
+        raise DataError(f"y must have at least two classes; got one class, {only!r}. Check the response.")
     return classes

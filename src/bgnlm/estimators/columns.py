@@ -71,14 +71,14 @@ def given_levels(values: Iterable[Any], label: str) -> GivenColumn:
     """Categories, whatever their type, by their str."""
     places: dict[str, int] = {}
     codes = np.array(
-        [-1 if _kind_of(value) == "nothing" else places.setdefault(str(value), len(places)) for value in values]
+        [-1 if kind_of(value) == "nothing" else places.setdefault(str(value), len(places)) for value in values]
     )
     return GivenColumn(label, "categories", codes, tuple(places)) if places else _nothing(label, len(codes))
 
 
 def given_objects(values: Sequence[Any], label: str) -> GivenColumn:
     """Any values: all numbers, all booleans or all strings, or missing."""
-    kinds = [_kind_of(value) for value in values]
+    kinds = [kind_of(value) for value in values]
     found = set(kinds) - {"nothing"}
     if "other" in found or ("categories" in found and len(found) > 1):
         raise _odd_value(values, kinds, label)
@@ -92,7 +92,8 @@ def _nothing(label: str, n_rows: int) -> GivenColumn:
     return GivenColumn(label, "nothing", np.full(n_rows, -1))
 
 
-def _kind_of(value: Any) -> Kind | Literal["other"]:
+def kind_of(value: Any) -> Kind | Literal["other"]:
+    """What one value is."""
     if isinstance(value, str):
         return "categories"
     if isinstance(value, bool | np.bool_):

@@ -85,6 +85,7 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
         estimator.classes_ = _classes(content["classes"])
         n_classes = len(estimator.classes_)
         demand(len(searches) == (1 if n_classes == 2 else n_classes), "classes that do not fit")
+        demand(all(plain["family"] == "binomial" for plain in searches), "classes of another family")
     else:
         demand(len(searches) == 1, "searches that do not fit")
     return estimator
@@ -96,10 +97,12 @@ def _part(arrays: dict[str, AnyArray], number: int) -> dict[str, AnyArray]:
 
 
 def _type_of(classes: AnyArray) -> str:
-    kind = classes.dtype.kind
-    if kind == "O" or kind == "U":
-        return "text"
-    return {"b": "boolean", "i": "whole", "u": "whole"}.get(kind, "number")
+    kinds = {"O": "text", "U": "text", "T": "text", "b": "boolean", "i": "whole", "u": "whole", "f": "number"}
+    if classes.dtype.kind not in kinds:
+        raise ModelFileError(
+            f"Classes of type {classes.dtype} cannot be saved. Fit again with texts, numbers or Booleans as classes."
+        )
+    return kinds[classes.dtype.kind]
 
 
 def _classes(plain: Any) -> AnyArray:

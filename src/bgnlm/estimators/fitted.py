@@ -64,7 +64,11 @@ def fitted(result: SearchResult) -> FittedSearch:
 
 def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> FittedSearch:
     """Apply the priors of `problem` to what a search of the same data found; chains are not compared any more."""
-    same = search.data == digest_of_data(problem) and search.likelihood == _likelihood_in_words(problem)
+    same = (
+        search.data == digest_of_data(problem)
+        and search.likelihood == _likelihood_in_words(problem)
+        and search.average.family == problem.likelihood.family
+    )
     posterior = rescore(problem, search.posterior, max_models, same_likelihood=same)
     unknown = np.full(len(posterior.features), np.nan)
     diagnostics = replace(
@@ -94,12 +98,18 @@ def fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Dia
 
 def _likelihood_in_words(problem: SearchProblem) -> str:
     likelihood = problem.likelihood
-    parameters = ", ".join(f"{name} = {value:g}" for name, value in likelihood.prior.parameters if value is not None)
+    parameters = ", ".join(
+        f"{name} = {_exact(value)}" for name, value in likelihood.prior.parameters if value is not None
+    )
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
-    floor = f", noise floor {likelihood.noise_floor:g} sd(y)" if likelihood.noise_floor else ""
+    floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
     orders = f", sets of {likelihood.n_slots}" if likelihood.n_slots else ""
     return f"coefficients: {coefficients}{information}{floor}{orders}"
+
+
+def _exact(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
 
 
 def _prior_in_words(problem: SearchProblem) -> str:

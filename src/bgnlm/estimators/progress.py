@@ -27,7 +27,7 @@ def with_callbacks(method: Method) -> Method:
 
 
 @contextmanager
-def progress_of(estimator: Any, n_populations: int) -> Iterator[Report | None]:
+def progress_of(estimator: Any, n_populations: int | None) -> Iterator[Report | None]:
     """Provide what is called after each population; a callback that asks to stop ends the search like Ctrl-C."""
     context = None
     if hasattr(estimator, "_init_callback_context"):

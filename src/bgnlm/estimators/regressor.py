@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_number
 from bgnlm.errors import SettingError
-from bgnlm.estimators.base import BGNLMEstimator, check_target
+from bgnlm.estimators.base import BGNLMEstimator, LearntTable, check_target
 from bgnlm.estimators.progress import with_callbacks
 from bgnlm.features import Feature, Transform
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
@@ -156,14 +155,15 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         offset
             A known part of the linear predictor.
         """
-        design = self._learn(X, y, sample_weight)
-        self._run([self._problem(design, check_target(y), sample_weight, offset, self.family)])
+        table = self._learn(X, y, sample_weight)
+        target = check_target(y, len(table.design))
+        self._run(table, [self._problem(table, target, sample_weight, offset, self.family)])
         return self
 
     def _problems_again(
-        self, _: Self, design: FloatArray, y: AnyArray, sample_weight: Any, offset: Any
+        self, _: Self, table: LearntTable, y: AnyArray, sample_weight: Any, offset: Any
     ) -> list[SearchProblem]:
-        return [self._problem(design, y, sample_weight, offset, self.family)]
+        return [self._problem(table, y, sample_weight, offset, self.family)]
 
     def predict(
         self,
@@ -242,6 +242,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """R squared of the averaged mean."""
+        from sklearn.metrics import r2_score
+
         return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

@@ -20,17 +20,7 @@ from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
 _PROBES = np.linspace(-3.0, 3.0, 13)
-_AVERAGE = (
-    "centres",
-    "scales",
-    "probabilities",
-    "starts",
-    "members",
-    "coefficients",
-    "factors",
-    "dispersions",
-    "degrees",
-)
+_AVERAGE = ("centres", "scales", "probabilities", "coefficients", "factors", "dispersions", "degrees")
 _DIAGNOSTICS = ("chain_weights", "chain_probabilities", "weighted_probabilities", "disagreement", "tally")
 _PROGRESS = (
     "chain",
@@ -86,6 +76,7 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
     }
     for kind, models in (("average", average), ("median", search.median)):
         arrays |= {f"{kind}.{name}": getattr(models, name) for name in _AVERAGE}
+        arrays |= {f"{kind}.{name}": getattr(models, name).astype(np.int64) for name in ("starts", "members")}
         arrays[f"{kind}.mass"] = np.array(models.mass)
         arrays[f"{kind}.places"] = np.array([place[feature] for feature in models.features], np.int64)
         arrays[f"{kind}.ranges"] = np.array([[r.minimum, r.maximum, r.median] for r in models.ranges]).reshape(-1, 3)

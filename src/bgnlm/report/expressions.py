@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm._validation import check_choice
+from bgnlm._validation import check_choice, check_count
 from bgnlm.features import Feature, render, to_latex, to_sympy
 from bgnlm.features.latex import latex_name, latex_number
 from bgnlm.features.text import join_terms
@@ -27,6 +27,7 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
         Name of the response.
     """
     check_choice(form, "format", FORMATS)
+    check_count(digits, "digits", low=1)
     if form == "sympy":
         return _sympy(models)
     if models.family.link == "identity":

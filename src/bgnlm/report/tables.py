@@ -21,10 +21,10 @@ def features_table(posterior: Posterior, average: ModelAverage) -> Any:
     places = [place.get(feature, len(place)) for feature in posterior.features]
     return pd.DataFrame(
         {
-            "expression": [render(feature) for feature in posterior.features],
+            "expression": pd.Series([render(feature) for feature in posterior.features], dtype="str"),
             "probability": posterior.inclusion_probabilities,
-            "complexity": [operation_count(feature) for feature in posterior.features],
-            "depth": [depth(feature) for feature in posterior.features],
+            "complexity": np.array([operation_count(feature) for feature in posterior.features], np.int64),
+            "depth": np.array([depth(feature) for feature in posterior.features], np.int64),
             "coefficient": np.append(mean, 0.0)[places],
             "sd": np.append(deviation, 0.0)[places],
         }
@@ -38,7 +38,9 @@ def models_table(posterior: Posterior) -> Any:
     n_models = min(len(posterior), MOST_MODELS)
     return pd.DataFrame(
         {
-            "features": [tuple(map(render, posterior.features_of(model))) for model in range(n_models)],
+            "features": pd.Series(
+                [tuple(map(render, posterior.features_of(model))) for model in range(n_models)], dtype=object
+            ),
             "probability": posterior.model_probabilities[:n_models],
             "log_posterior": posterior.found.log_joint[:n_models],
             "size": posterior.found.rows.sizes[:n_models].astype(np.int64),

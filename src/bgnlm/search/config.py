@@ -72,7 +72,7 @@ class SearchConfig:
     population_size
         s; None for 15, or five more than there are inputs, at most 50.
     n_populations
-        T, the initial one included; None for 40, or a third of the number of observations if that is less, but 10 at
+        T, the initial one included; None for 40, or half the number of observations if that is less, but 10 at
         least.
     n_initial_inputs
         q_0: inputs that marginal testing leaves for the initial population; None for as many as fit.
@@ -90,14 +90,14 @@ class SearchConfig:
         Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
         and what they explain alone; 0 for the paper's algorithm.
     n_candidates, candidate_rows
-        How many candidates are ranked in each transition, None for 300, or fewer where there are less than 60
-        observations; and on how many rows at most.
+        How many candidates are ranked in each transition, None for 300, or fewer where there are less than
+        100 observations; and on how many rows at most.
     engine
         How a population is explored: "exhaustive" scores all models, "mjmcmc" runs Algorithm 1, "surrogate" draws
         models by a quadratic approximation (not for the Gaussian family), "auto" takes what is cheapest.
     n_draws
         Models that the "surrogate" engine scores in each population; None for 500, or fewer where there are less than
-        125 observations.
+        167 observations.
     window
         Of an enumeration, models within so many nats of the best are stored; the rest counts as discarded.
     max_models
@@ -158,9 +158,9 @@ class SearchConfig:
 def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
     """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
     numbers = {
-        "n_populations": min(40, max(10, int(n_obs / 3))),
-        "n_candidates": min(300, max(100, int(5 * n_obs))),
-        "n_draws": min(500, max(100, int(4 * n_obs))),
+        "n_populations": min(40, max(10, int(n_obs / 2))),
+        "n_candidates": min(300, max(100, int(3 * n_obs))),
+        "n_draws": min(500, max(100, int(3 * n_obs))),
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
     missing: Any = {name: value for name, value in numbers.items() if getattr(config, name) is None}
