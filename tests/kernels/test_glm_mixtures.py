@@ -26,7 +26,7 @@ def _walk(score, included, state=None, function=kernels.walk_mixtures):
     statistics = score.statistics
     start, peaks, steps = state or (statistics.start(), *np.full((2, statistics.n_columns + 1), np.nan))
     space, nodes = walks.scratch(len(statistics.data.y), statistics.n_columns), kernels.lattice(statistics.n_columns)
-    values, mean_u = np.full((2, len(included)), np.nan)
+    values, of_g = np.full(len(included), np.nan), np.full((len(included), 3), np.nan)
     found = np.full(len(included), -1, dtype=np.int8)
     function(
         statistics.data,
@@ -40,10 +40,10 @@ def _walk(score, included, state=None, function=kernels.walk_mixtures):
         space,
         nodes,
         values,
-        mean_u,
+        of_g,
         found,
     )
-    return values, mean_u, found
+    return values, of_g[:, 0], found
 
 
 @pytest.mark.parametrize("function", [kernels.log_density, kernels.log_density.py_func])

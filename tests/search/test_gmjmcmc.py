@@ -9,10 +9,10 @@ import pytest
 import bgnlm
 from bgnlm.errors import DataError, SettingError
 from bgnlm.features import Evaluator, Input, depth, local_width, operation_count, parse
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.posterior.summarize import summarize
 from bgnlm.search.chains import ChainResult, run_chain
 from bgnlm.search.classes import ClassChanges
-from bgnlm.likelihood.orders import log_orders
 from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
 from bgnlm.search.gmjmcmc import Workspace, advance, marginal_order, start_chain
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED

@@ -183,7 +183,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         found = self._found[0]
         family = found.average.family
         header = (
-            f"{type(self).__name__}: {family.name} response, {family.link} link; {found.n_obs:g} observations, "
+            f"{type(self).__name__}: {family.name} response, {family.link} link; {found.n_obs:,.10g} observations, "
             f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.likelihood}; {found.prior}\n\n"
         )
         return header + (parts[0] if len(parts) == 1 else joined(parts, self.classes_))

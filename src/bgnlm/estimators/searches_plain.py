@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
     for kind, models in (("average", average), ("median", search.median)):
         arrays |= {f"{kind}.{name}": getattr(models, name) for name in _AVERAGE}
         arrays |= {f"{kind}.{name}": getattr(models, name).astype(np.int64) for name in ("starts", "members")}
+        if models.mixture is not None:
+            arrays[f"{kind}.mixture_coefficients"] = models.mixture.coefficients
+            arrays[f"{kind}.mixture_factors"] = models.mixture.factors
         arrays[f"{kind}.mass"] = np.array(models.mass)
         arrays[f"{kind}.places"] = np.array([place[feature] for feature in models.features], np.int64)
         arrays[f"{kind}.ranges"] = np.array([[r.minimum, r.maximum, r.median] for r in models.ranges]).reshape(-1, 3)
@@ -185,7 +189,7 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
     demand(
         np.isfinite(dispersions).all() and (dispersions >= 0.0).all() and (degrees >= 0.0).all(), "a dispersion below 0"
     )
-    return ModelAverage(
+    average = ModelAverage(
         family=family,
         features=tuple(features[j] for j in places),
         ranges=tuple(TrainingRange(*row) for row in ranges.tolist()),
@@ -200,6 +204,11 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
         dispersions=dispersions,
         degrees=degrees,
     )
+    if family.name == "gaussian":
+        return average
+    means, spreads = (_floats(arrays, f"{kind}.mixture_{name}", 1) for name in ("coefficients", "factors"))
+    demand(len(means) == len(coefficients) and len(spreads) == len(factors), "a mixture that does not fit the models")
+    return replace(average, mixture=replace(average, coefficients=means, factors=spreads))
 
 
 def _diagnostics(plain: Any, arrays: Arrays, n_features: int) -> Diagnostics:

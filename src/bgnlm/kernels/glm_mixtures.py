@@ -214,11 +214,14 @@ def fill_lattice(data, prior, x_start, step, max_nodes, at_first, dispersion, si
 
 @jit
 def add_up(nodes, first, last, beyond_first, beyond_last):
-    """Log of the sum of the nodes and what lies beyond them, the mean of u, the standard deviation of the node."""
+    """Log of the sum of the nodes and what lies beyond them, and the standard deviation of the node.
+
+    Also the mean of u, and mean and standard deviation of log g.
+    """
     best = nodes.values[first]
     for node in range(first, last + 1):
         best = max(best, nodes.values[node])
-    total, total_u, mean, square = 0.0, 0.0, 0.0, 0.0
+    total, total_u, mean, square, mean_log_g, square_log_g = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for node in range(first, last + 1):
         weight = math.exp(nodes.values[node] - best)
         weight *= 1.0 + (beyond_first if node == first else 0.0) + (beyond_last if node == last else 0.0)
@@ -226,8 +229,20 @@ def add_up(nodes, first, last, beyond_first, beyond_last):
         total_u += weight * math.exp(nodes.log_u[node])
         mean += weight * (node - first)
         square += weight * (node - first) ** 2
+        log_g = log_g_of(nodes.log_u[node])
+        mean_log_g += weight * log_g
+        square_log_g += weight * log_g * log_g
     mean /= total
-    return best + math.log(total), total_u / total, math.sqrt(max(square / total - mean * mean, 0.0))
+    mean_log_g /= total
+    width = math.sqrt(max(square / total - mean * mean, 0.0))
+    width_log_g = math.sqrt(max(square_log_g / total - mean_log_g * mean_log_g, 0.0))
+    return best + math.log(total), width, total_u / total, mean_log_g, width_log_g
+
+
+@jit
+def log_g_of(log_u):
+    """Log g for u = 1 / (1 + g), not below -40."""
+    return -log_u + math.log(max(-math.expm1(log_u), 4e-18))
 
 
 @jit
@@ -284,7 +299,9 @@ def begin(prior, size, peaks, steps):
 
 @inlined_jit
 def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, space, nodes):
-    """Log of the integral of Laplace's approximation over g (or its maximum), posterior mean of u and a state.
+    """Log of the integral of Laplace's approximation over g (or its maximum), and a state.
+
+    Also the posterior mean of u, mean and standard deviation of log g.
 
     `peaks` and `steps` have for each size of model the x to begin at and the step, from the last model of this size;
     NaN if there was none. `space.coefficients` receive the mode there.
@@ -293,7 +310,7 @@ def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, spac
     max_nodes, worst = _MAX_NODES if size else 1, OK
     if prior.maximise:
         step, at_first = _WIDEST_STEP, _ENOUGH
-    value, mean_u = -np.inf, 1.0
+    value, mean_u, mean_log_g, width_log_g = -np.inf, 1.0, 0.0, 0.0
     for attempt in range(_CLOSER if prior.maximise else _ATTEMPTS):
         first, last, beyond_first, beyond_last, state = fill_lattice(
             data, prior, x, step, max_nodes, at_first, dispersion, size, log_null, space, nodes
@@ -306,6 +323,7 @@ def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, spac
             copy_to(nodes.modes[best], size + 1, space.coefficients)
             x += (top - _MAX_NODES) * step
             mean_u = math.exp(log_density(prior, size, x)[0])
+            mean_log_g = log_g_of(math.log(mean_u))
             peaks[size], steps[size] = x, step
             step, max_nodes = 0.2 * step, 2
             continue
@@ -315,7 +333,7 @@ def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, spac
             x, step, at_first = prior.first_x[size], prior.first_step[size], _ENOUGH
             begin_at_null(data, size, space)
             continue
-        value, mean_u, width = add_up(nodes, first, last, beyond_first, beyond_last)
+        value, width, mean_u, mean_log_g, width_log_g = add_up(nodes, first, last, beyond_first, beyond_last)
         spacing = abs(step)
         value += math.log(spacing)
         needed = min(max(step_for(width * spacing), 0.3 * spacing), _WIDEST_STEP)
@@ -329,14 +347,14 @@ def integrate_over_g(data, prior, peaks, steps, dispersion, size, log_null, spac
         if not (rough or too_wide or too_narrow):
             break
         at_first, step = _ENOUGH, ahead * (_WIDEST_STEP if too_narrow else min(spacing, needed))
-    return value, mean_u, worst
+    return value, worst, mean_u, mean_log_g, width_log_g
 
 
 @jit
-def walk_mixtures(
-    data, included, prior, dispersion, tolerance, start, peaks, steps, space, nodes, values, mean_u, state
-):
+def walk_mixtures(data, included, prior, dispersion, tolerance, start, peaks, steps, space, nodes, values, of_g, state):
     """Integrate models, given as rows of Booleans, over g one after the other; constants of 2 pi apart.
+
+    `of_g` receives, for each model, the posterior mean of u, and mean and standard deviation of log g.
 
     `start`, `peaks` and `steps` say where to begin, and are left for the next walk: see `walk_models` and
     `integrate_over_g`.
@@ -344,9 +362,10 @@ def walk_mixtures(
     for model in range(len(included)):
         size, log_null = set_model(data, included[model], start, tolerance, space)
         if math.isnan(log_null):
-            values[model], mean_u[model], state[model] = -np.inf, 1.0, DEPENDENT
+            values[model], state[model] = -np.inf, DEPENDENT
+            of_g[model, 0], of_g[model, 1], of_g[model, 2] = 1.0, 0.0, 0.0
             continue
-        values[model], mean_u[model], state[model] = integrate_over_g(
+        values[model], state[model], of_g[model, 0], of_g[model, 1], of_g[model, 2] = integrate_over_g(
             data, prior, peaks, steps, dispersion, size, log_null, space, nodes
         )
         if state[model] == OK:

@@ -30,8 +30,8 @@ class GaussianPopulation:
         """Fit one model."""
         return fit_columns(self.statistics, self.score.exact, columns)
 
-    def fit_all(self, models: Sequence[Sequence[int]]) -> list[ModelFit]:
-        """Fit several models, each given by its columns."""
+    def fit_all(self, models: Sequence[Sequence[int]], *, with_spread: bool = False) -> list[ModelFit]:  # noqa: ARG002
+        """Fit several models, each given by its columns; mean and covariance are those of the fit."""
         return [self.fit(list(columns)) for columns in models]
 
     def log_marginals(self, models: Sequence[Sequence[int]]) -> FloatArray:

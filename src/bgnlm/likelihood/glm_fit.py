@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
 from bgnlm.kernels import glm as kernels
+from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import GlmStatistics
-from bgnlm.likelihood.glm_score import GlmScore
-from bgnlm.likelihood.model_fit import ModelFit
+from bgnlm.likelihood.glm_score import MEAN_LOG_G, MEAN_U, WIDTH_LOG_G, GlmScore
+from bgnlm.likelihood.model_fit import CoefficientSpread, ModelFit, upper_factor
 from bgnlm.likelihood.script import script_fit
 from bgnlm.likelihood.status import ModelStatus
 from bgnlm.likelihood.subsets import unpack
+
+_STEP = 1e-3  # of the linear predictor, for a difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +32,18 @@ class GlmPopulation:
         """
         return self.fit_all([columns])[0]
 
-    def fit_all(self, models: Sequence[Sequence[int]]) -> list[ModelFit]:
+    def fit_all(self, models: Sequence[Sequence[int]], *, with_spread: bool = False) -> list[ModelFit]:
         """Fit several models, each given by its columns; quickest where one resembles the one before."""
         included = np.zeros((len(models) + 1, self.score.statistics.n_columns), dtype=np.bool_)
         for row, columns in zip(included[1:], models, strict=True):
             row[list(columns)] = True
-        values, status, mean_u = self.score.evaluate(included)
-        return [
-            self._fit(columns, float(values[i]), float(values[0]), ModelStatus(int(status[i])), float(mean_u[i]))
-            for i, columns in enumerate(models, start=1)
-        ]
+        values, status, of_g = self.score.evaluate(included)
+        fits = []
+        for columns, value, code, row in zip(models, values[1:], status[1:], of_g[1:].tolist(), strict=True):
+            fit = self._fit(columns, float(value), float(values[0]), ModelStatus(int(code)), row[MEAN_U])
+            chosen = np.array(columns, dtype=np.int64)
+            fits.append(replace(fit, spread=self._spread(chosen, fit.status, row)) if with_spread else fit)
+        return fits
 
     def log_marginals(self, models: Sequence[Sequence[int]]) -> FloatArray:
         """Score several models, each given by its columns."""
@@ -61,6 +66,40 @@ class GlmPopulation:
             r_squared=-math.expm1(-2.0 * max(gain, 0.0) / self.score.statistics.n_obs),
         )
 
+    def _spread(self, columns: IntArray, status: ModelStatus, of_g: Sequence[float]) -> CoefficientSpread:
+        """Mean of the coefficients and factor of their covariance, over g and with the skewness of the likelihood.
+
+        At two values of g, a standard deviation of log g to either side of its mean.
+        """
+        means, factors = [], []
+        for side in (-1.0, 1.0) if len(columns) and of_g[WIDTH_LOG_G] > 0.0 else (0.0,):
+            log_g = of_g[MEAN_LOG_G] + side * of_g[WIDTH_LOG_G]
+            u = 1.0 / (1.0 + math.exp(min(log_g, 700.0))) if side else of_g[MEAN_U]
+            coefficients, factor, dispersion, _ = self._mode(columns, u, status)
+            means.append(coefficients + self._skew(columns, coefficients, factor, dispersion))
+            factors.append(factor)
+        if len(means) == 1:
+            return CoefficientSpread(means[0], factors[0])
+        mean, half = 0.5 * (means[0] + means[1]), 0.5 * (means[1] - means[0])
+        return CoefficientSpread(mean, upper_factor(np.hstack([*(math.sqrt(0.5) * f for f in factors), half[:, None]])))
+
+    def _skew(self, columns: IntArray, coefficients: FloatArray, factor: FloatArray, dispersion: float) -> FloatArray:
+        """From the mode to the mean of the coefficients, to first order in the third derivative of the likelihood."""
+        statistics = self.score.statistics
+        data, design = statistics.data, statistics.original(columns)
+        eta = data.offset + design @ coefficients
+        unused, before, behind = np.empty((3, len(eta)))
+        row_terms(data.family, dispersion, data.y, data.weights, eta - _STEP, unused, before)
+        row_terms(data.family, dispersion, data.y, data.weights, eta + _STEP, unused, behind)
+        third = (before - behind) / (2.0 * _STEP)
+        spread = design @ factor
+        variance = np.square(spread).sum(axis=1)
+        shift = 0.5 * (third * variance) @ spread  # in units of the factor
+        size = float(np.linalg.norm(shift))
+        if not math.isfinite(size):
+            return np.zeros_like(coefficients)
+        return np.asarray(factor @ shift / max(size, 1.0))  # farther off the expansion says nothing
+
     def average_coefficients(self, masks: IntArray, probabilities: FloatArray) -> FloatArray:
         """Average of the models' coefficients, intercept first; a column not in a model counts as 0."""
         average = np.zeros(self.score.statistics.n_columns + 1)
@@ -81,11 +120,11 @@ class GlmPopulation:
     def _coefficients(self, masks: IntArray) -> FloatArray:
         """Coefficients of each model, zero for columns it does not have."""
         included = unpack(masks, self.score.statistics.n_columns)
-        _, status, mean_u = self.score.evaluate(included)
+        _, status, of_g = self.score.evaluate(included)
         rows = np.zeros((len(masks), included.shape[1] + 1))
         for i, row in enumerate(included):
             columns = np.flatnonzero(row)
-            mode = self._mode(columns, float(mean_u[i]), ModelStatus(int(status[i])))
+            mode = self._mode(columns, float(of_g[i, MEAN_U]), ModelStatus(int(status[i])))
             rows[i, np.append(0, columns + 1)] = mode[0]
         return rows
 

@@ -22,6 +22,8 @@ RANK_TOLERANCE = 1e-12
 # Information about some direction, relative to the null model's, that means an estimate at infinity.
 _SEPARATED = 1e-6
 _FLAT = ("jeffreys", "bic", "aic")
+# Columns of what is known of g: posterior mean of u, posterior mean and standard deviation of log g.
+MEAN_U, MEAN_LOG_G, WIDTH_LOG_G = range(3)
 _ZELLNER_SIOW = MixtureParameters(a=1.0, b=1.0)  # a stand-in: it has a density of its own
 # In the order of the states of `glm_mixtures`.
 _STATUS_OF_STATE = np.array(
@@ -53,9 +55,12 @@ class GlmScore:
         return values, status
 
     def evaluate(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
-        """The same, and the posterior mean of u = 1 / (1 + g); 0 for priors without g."""
-        values, status, mean_u = self._evaluate(included, included.sum(axis=1))
-        return values + log_orders(included.sum(axis=1), self.n_slots), status, mean_u
+        """The same, and what is known of g, in columns; u = 1 / (1 + g) is 0 for priors without g."""
+        values, status, of_g = self._evaluate(included, included.sum(axis=1))
+        if of_g.ndim == 1:  # one value of u
+            log_g = np.log(np.maximum(1.0 - of_g, 1e-300)) - np.log(np.maximum(of_g, 1e-300))
+            of_g = np.column_stack([of_g, log_g, np.zeros_like(of_g)])
+        return values + log_orders(included.sum(axis=1), self.n_slots), status, of_g
 
     def _evaluate(self, included: BoolArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         if self.statistics.constant_response:
@@ -64,11 +69,11 @@ class GlmScore:
         if self.prior.name == "script":
             return self._as_the_scripts(included)
         if self.prior.name in _FLAT or self._is_local:
-            values, status, mean_u = self._at_estimate(included, sizes)
+            values, status, of_g = self._at_estimate(included, sizes)
         elif self.prior.name in ("g", "gaussian"):
-            values, status, mean_u = self._at_mode(included, sizes)
+            values, status, of_g = self._at_mode(included, sizes)
         else:
-            values, status, mean_u = self._over_g(included)
+            values, status, of_g = self._over_g(included)
         saturated = (sizes >= self.statistics.n_obs - 1) & (status == ModelStatus.OK)
         if self.prior.name == "beta-prime":
             without = (sizes >= self.statistics.n_obs - 1.5) & (sizes > 0)
@@ -78,7 +83,7 @@ class GlmScore:
         lost = ~np.isfinite(values) & (status == ModelStatus.OK)  # beyond the range of floating-point numbers
         lost |= np.isnan(values) | (values == np.inf)
         values[lost], status[lost] = -np.inf, ModelStatus.IMPRECISE
-        return values, status, np.where(np.isfinite(mean_u), mean_u, 1.0)
+        return values, status, np.nan_to_num(of_g, nan=1.0, posinf=1.0, neginf=0.0)
 
     def precision(self, columns: IntArray, mean_u: float) -> tuple[FloatArray, float]:
         """Prior precision of the slopes of one model at the posterior mean of u, and the factor on its mode."""
@@ -151,7 +156,7 @@ class GlmScore:
     def _over_g(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Integrate (or maximise) over g, with Laplace's method at each."""
         statistics = self.statistics
-        value, mean_u = np.empty((2, len(included)))
+        value, of_g = np.empty(len(included)), np.empty((len(included), 3))
         state = np.empty(len(included), dtype=np.int8)
         peaks, steps = np.full((2, statistics.n_columns + 1), np.nan)
         mixture_kernels.walk_mixtures(
@@ -166,14 +171,14 @@ class GlmScore:
             kernels.scratch(len(statistics.data.y), statistics.n_columns),
             mixture_kernels.lattice(statistics.n_columns),
             value,
-            mean_u,
+            of_g,
             state,
         )
         value += 0.5 * self._n_flat * _LOG_2PI
         if not statistics.family.has_dispersion:
             value += self.constants(np.ones(1))[0]
         value[state == mixture_kernels.ENDLESS] = -np.inf
-        return value, _STATUS_OF_STATE[state], mean_u
+        return value, _STATUS_OF_STATE[state], of_g
 
     @cached_property
     def mixing_prior(self) -> mixture_kernels.MixingPrior:

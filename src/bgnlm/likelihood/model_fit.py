@@ -1,9 +1,29 @@
 """What a fitted model is: its marginal likelihood and what prediction needs."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from bgnlm._typing import FloatArray
 from bgnlm.likelihood.status import ModelStatus
+
+
+class CoefficientSpread(NamedTuple):
+    """Mean of the coefficients and factor of their covariance; for a skew posterior the mean is not the mode."""
+
+    mean: FloatArray
+    covariance_factor: FloatArray
+
+
+def upper_factor(factor: FloatArray) -> FloatArray:
+    """Return the square, upper triangular matrix of the same covariance."""
+    if factor.shape[0] == factor.shape[1] and not np.tril(factor, -1).any():
+        return factor
+    from scipy.linalg import rq
+
+    size = len(factor)
+    return np.asarray(rq(factor, mode="r")[:, -size:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +55,9 @@ class ModelFit:
     r_squared
         1 - RSS / TSS of the least-squares fit (of the ridge fit for the prior "gaussian"); for other families
         1 - (likelihood ratio of the null model)^(2/n).
+    spread
+        For families other than the Gaussian, where asked for: mean and covariance of the coefficients over g, and with
+        the skewness of the likelihood.
     """
 
     log_marginal: float
@@ -46,3 +69,4 @@ class ModelFit:
     degrees_of_freedom: float
     shrinkage: float
     r_squared: float
+    spread: CoefficientSpread | None = None

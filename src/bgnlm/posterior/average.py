@@ -1,7 +1,7 @@
 """Fitted models with their probabilities: all that prediction needs of a search (section 3 of the paper)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from bgnlm._typing import FloatArray, IntArray
 from bgnlm.features import Evaluator, Feature, TrainingRange
 from bgnlm.likelihood.families import Family
+from bgnlm.likelihood.model_fit import upper_factor
 from bgnlm.likelihood.status import ModelStatus
 from bgnlm.posterior.summarize import Posterior
 from bgnlm.search.problem import SearchProblem
@@ -41,6 +42,9 @@ class ModelAverage:
         Covariance factors of the coefficients, one after the other, by rows; see `ModelFit`.
     dispersions, degrees
         Of each model; see `ModelFit`.
+    mixture
+        For families other than the Gaussian: the same models with mean and covariance of their coefficients in place of
+        mode and information there; what is uncertain is computed from these.
     """
 
     family: Family
@@ -56,6 +60,7 @@ class ModelAverage:
     factors: FloatArray
     dispersions: FloatArray
     degrees: FloatArray
+    mixture: "ModelAverage | None" = None
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -91,6 +96,7 @@ class ModelAverage:
             factors=self.factors[corner : corner + (size + 1) ** 2],
             dispersions=self.dispersions[model : model + 1],
             degrees=self.degrees[model : model + 1],
+            mixture=None if self.mixture is None else self.mixture.only(model),
         )
 
     def linear_predictor(self, model: int = 0) -> FloatArray:
@@ -142,15 +148,6 @@ def average_models(problem: SearchProblem, posterior: Posterior, max_models: int
     return _fitted(problem, features, models, posterior.model_probabilities[:n_models])
 
 
-def _upper(factor: FloatArray) -> FloatArray:
-    """Return the upper triangular matrix of the same covariance."""
-    if not np.tril(factor, -1).any():
-        return factor
-    from scipy.linalg import rq
-
-    return np.asarray(rq(factor, mode="r"))
-
-
 def median_model(problem: SearchProblem, posterior: Posterior) -> ModelAverage:
     """Fit the median probability model: all features whose probability is at least one half.
 
@@ -179,10 +176,10 @@ def _fitted(
     scales = np.sqrt(weights @ np.square(columns))
     scales[scales == 0.0] = 1.0
     columns /= scales
-    fits = likelihood.plain.population(columns).fit_all([model.tolist() for model in models])
+    fits = likelihood.plain.population(columns).fit_all([model.tolist() for model in models], with_spread=True)
     exists = np.array([fit.status is not ModelStatus.RANK_DEFICIENT for fit in fits])
     total = float(probabilities[exists].sum())
-    return ModelAverage(
+    average = ModelAverage(
         family=likelihood.family,
         features=features,
         ranges=ranges,
@@ -193,7 +190,13 @@ def _fitted(
         starts=np.append(0, np.cumsum([len(model) for model in models])),
         members=np.concatenate([*models, np.empty(0, np.int64)]).astype(np.int64),
         coefficients=np.concatenate([fit.coefficients for fit in fits]),
-        factors=np.concatenate([_upper(fit.covariance_factor).ravel() for fit in fits]),
+        factors=np.concatenate([upper_factor(fit.covariance_factor).ravel() for fit in fits]),
         dispersions=np.array([fit.dispersion for fit in fits]),
         degrees=np.array([fit.degrees_of_freedom for fit in fits]),
     )
+    spreads = [fit.spread for fit in fits if fit.spread is not None]
+    if not spreads:
+        return average
+    means = np.concatenate([spread.mean for spread in spreads])
+    factors = np.concatenate([upper_factor(spread.covariance_factor).ravel() for spread in spreads])
+    return replace(average, mixture=replace(average, coefficients=means, factors=factors))

@@ -1,8 +1,8 @@
 """Predictions averaged over models: the paper's mean at the modes, and the whole mixture with its uncertainty.
 
 Given a model, the linear predictor at a row is normal, or Student t where a noise variance was integrated out; the
-posterior is the mixture of these over the models. g is at the posterior mean of its shrinkage, a dispersion of other
-families than the Gaussian at its mode.
+posterior is the mixture of these over the models. For the Gaussian family g is at the posterior mean of its shrinkage;
+for others the distribution has the mean and the variance over g, and the dispersion is at its mode.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,6 +67,7 @@ def predict_deviation(average: ModelAverage, rows: Rows) -> FloatArray:
 def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Mean and mean square of the mean of the response; for the Gaussian family mean and variance of the response."""
     mean, square = np.empty((2, len(rows.X)))
+    average = average.mixture or average
     family, probabilities = average.family, average.probabilities
     nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE)
     weights = weights / weights.sum()
@@ -93,6 +94,7 @@ def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]
 def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float], of: str) -> FloatArray:
     """Quantiles of the mixture, one column for each level: of the mean of the response, or of the response."""
     wanted = np.asarray(levels, dtype=np.float64)
+    average = average.mixture or average
     if average.family.name == "gaussian":
         return _linear_quantiles(average, rows, wanted, with_noise=of == "response")
     if of == "mean":
@@ -159,6 +161,7 @@ def _standard_quantiles(degrees: FloatArray, levels: FloatArray) -> FloatArray:
 
 def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str) -> FloatArray:
     """Draw models and coefficients, and with them the means, or responses, at all rows: (draws, rows)."""
+    average = average.mixture or average
     counts = rng.multinomial(n_draws, average.probabilities / average.probabilities.sum())
     models = np.repeat(np.arange(len(average)), counts)
     rng.shuffle(models)

@@ -86,11 +86,19 @@ def _sympy(models: ModelAverage) -> Any:
 
     if models.family.link == "identity":
         return linear(symbols, _averaged(models))
+
+    # SymPy would take numbers out of powers, exp(x - 800) to 0 * exp(x) in a float.
+    def exp(power: Any) -> Any:
+        return sp.exp(power, evaluate=False)
+
+    def times(number: Any, value: Any) -> Any:
+        return sp.Mul(number, value, evaluate=False)
+
     inverse = {
-        "logit": lambda eta: 1 / (1 + sp.exp(-eta)),
+        "logit": lambda eta: 1 / (1 + exp(-eta)),
         "probit": lambda eta: (1 + sp.erf(eta / sp.sqrt(2))) / 2,
-        "cloglog": lambda eta: 1 - sp.exp(-sp.exp(eta)),
-        "log": sp.exp,
+        "cloglog": lambda eta: sp.Add(1, times(-1, exp(times(-1, exp(eta)))), evaluate=False),
+        "log": exp,
     }[models.family.link]
     means = [
         inverse(linear([symbols[j] for j in models.members_of(m)], models.linear_predictor(m)))
@@ -98,4 +106,5 @@ def _sympy(models: ModelAverage) -> Any:
     ]
     if len(means) == 1:
         return means[0]
-    return sp.Add(*(sp.Float(float(p)) * mean for p, mean in zip(models.probabilities, means, strict=True)))
+    weighted = (times(sp.Float(float(p)), mean) for p, mean in zip(models.probabilities, means, strict=True))
+    return sp.Add(*weighted, evaluate=False)
