@@ -1,5 +1,6 @@
 """Obvious slow twins of prediction: mixtures by scipy, one model and one row after the other."""
 
+import itertools
 import math
 
 import numpy as np
@@ -36,7 +37,11 @@ def mixture_quantile(level, places, widths, weights, degrees):
     low, high = min(each), max(each)
     reach = 1e-6 * max(high - low, max(widths[i] for i in used))
     return optimize.brentq(
-        lambda x: mixture_cdf(x, places, widths, weights, degrees) - level, low - reach, high + reach, xtol=1e-14, rtol=1e-14
+        lambda x: mixture_cdf(x, places, widths, weights, degrees) - level,
+        low - reach,
+        high + reach,
+        xtol=1e-14,
+        rtol=1e-14,
     )
 
 
@@ -52,8 +57,10 @@ def normal_expectation(function, place, width):
     pieces = [place + width * z for z in (-9.0, -3.0, -1.0, 0.0, 1.0, 3.0, 9.0)]
     ends = sorted({*pieces, *(end for end in (-40.0, -5.0, 0.0, 5.0, 40.0) if pieces[0] < end < pieces[-1])})
     return sum(
-        integrate.quad(lambda e: function(e) * stats.norm.pdf(e, place, width), low, high, epsabs=1e-13, epsrel=1e-11)[0]
-        for low, high in zip(ends[:-1], ends[1:], strict=True)
+        integrate.quad(lambda e: function(e) * stats.norm.pdf(e, place, width), low, high, epsabs=1e-13, epsrel=1e-11)[
+            0
+        ]
+        for low, high in itertools.pairwise(ends)
     )
 
 

@@ -111,4 +111,6 @@ def _classes(plain: Any) -> AnyArray:
     values = plain["values"]
     demand(isinstance(values, list) and all(type(value) is kind for value in values), "classes of no known kind")
     demand(len(values) >= 2 and len(set(values)) == len(values), "too few classes")
+    if kind is int:
+        return np.array(values, dtype=np.int64 if max(values) < 2**63 else np.uint64)
     return np.array(values)

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray
-from bgnlm.errors import DataError, FeatureError
+from bgnlm.errors import DataError, ModelFileError
 from bgnlm.estimators.fitted import FittedSearch
-from bgnlm.features import Feature, TrainingRange, Transform, inputs_of, parse, render, transforms_of
+from bgnlm.features import (
+    Feature,
+    TrainingRange,
+    Transform,
+    inputs_of,
+    parse,
+    registered_transforms,
+    render,
+    transforms_of,
+)
 from bgnlm.likelihood.families import resolve_family
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.diagnostics import Diagnostics
@@ -114,13 +123,8 @@ def demand(condition: Any, what: str) -> None:
 
 def _features(plain: Any, names: Sequence[str]) -> tuple[Feature, ...]:
     demand(isinstance(plain["features"], list) and isinstance(plain["functions"], dict), "features must be a list")
-    try:
-        features = tuple(parse(_text(text)) for text in plain["features"])
-    except FeatureError as error:
-        raise DataError(
-            f"a feature cannot be read: {error} If a transform of your own is missing, register it before loading: "
-            "bgnlm.features.register(bgnlm.Transform(name, function))"
-        ) from error
+    _check_registered(plain["functions"])
+    features = tuple(parse(_text(text)) for text in plain["features"])
     known = set(names)
     demand(all(inputs_of(feature) <= known for feature in features), "a feature of unknown inputs")
     demand(len(set(features)) == len(features), "a feature that comes twice")
@@ -129,22 +133,35 @@ def _features(plain: Any, names: Sequence[str]) -> tuple[Feature, ...]:
     return features
 
 
+def _check_registered(functions: Mapping[str, Any]) -> None:
+    known = {transform.name for transform in registered_transforms()}
+    missing = [repr(name)[:60] for name in functions if name not in known]
+    if missing:
+        raise ModelFileError(
+            f"The model has transforms that are not registered here: {', '.join(missing[:10])}. Register them before "
+            "loading: bgnlm.features.register(bgnlm.Transform(name, function))."
+        )
+
+
 def _probed(transform: Transform) -> list[float | None]:
-    """Values of a function at a few places; None where there is none."""
-    with np.errstate(all="ignore"):
-        arguments = () if transform.quantile is None else (0.5,)
-        values = np.asarray(transform.function(_PROBES.copy(), *arguments), np.float64)
-    return [value if math.isfinite(value) else None for value in values.tolist()]
+    """Values of a function at a few places; None where there is none, as it may be for other places only."""
+    arguments = () if transform.quantile is None else (0.5,)
+    try:
+        with np.errstate(all="ignore"):
+            values: FloatArray = np.asarray(transform.function(_PROBES.copy(), *arguments), np.float64)
+    except Exception:  # whatever a user's function raises
+        return [None] * len(_PROBES)
+    return [float(value) if np.isfinite(value) else None for value in values.ravel()]
 
 
 def _check_function(transform: Transform, there: Any) -> None:
     here = _probed(transform)
     same = isinstance(there, list) and len(there) == len(here) and all(map(_is_close, there, here))
-    demand(
-        same,
-        f"the transform {transform.name!r} is another function here than when the model was saved. "
-        "Register the one of that time under this name before loading",
-    )
+    if not same:
+        raise ModelFileError(
+            f"The transform {transform.name!r} is another function here than when the model was saved. "
+            "Register the one of that time under this name before loading."
+        )
 
 
 def _is_close(a: Any, b: float | None) -> bool:
@@ -186,9 +203,9 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
     demand(len(coefficients) == (sizes + 1).sum(), "coefficients that do not fit the models")
     demand(len(factors) == np.square(sizes + 1).sum(), "covariances that do not fit the models")
     demand(len(dispersions) == n_models == len(degrees), "dispersions that do not fit the models")
-    demand(
-        np.isfinite(dispersions).all() and (dispersions >= 0.0).all() and (degrees >= 0.0).all(), "a dispersion below 0"
-    )
+    demand(np.isfinite(dispersions).all() and (dispersions >= 0.0).all(), "a dispersion below 0")
+    demand(family.name == "gaussian" or dispersions.all(), "a dispersion of 0")
+    demand((degrees >= 0.0).all(), "degrees of freedom below 0")
     average = ModelAverage(
         family=family,
         features=tuple(features[j] for j in places),

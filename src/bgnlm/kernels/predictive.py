@@ -12,8 +12,11 @@ from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.families import CLOGLOG, LOGIT, PROBIT
 
 _BLOCK = 256  # rows worked on at a time, for which everything stays in the fastest memory
-_CELL = 0.25  # components within so many of their own widths may be merged; their widths differ by at most a quarter
+_CELL = 0.125  # components within so many of their own widths may be merged; their widths differ by an eighth at most
 _NARROWEST = 1e-13  # relative to the place: a component without spread is a very narrow one
+_NARROWEST_OF_ALL = 1e-290
+_LIGHTEST = 1e-290
+_WIDE = 1.0  # standard deviation of the linear predictor from which on the mean varies faster than it
 _FARTHEST = 2.0**50
 _MOST_STEPS = 100
 
@@ -82,45 +85,44 @@ def merge(places, widths, weights, shapes, slots, cells, merged):
     cells
         Work space: (components, 2), whole numbers.
     merged
-        (components, 5): weight, place, width, shape, and work space.
+        (components, 6): weight, place, width, shape, and work space.
     """
     slots[:] = -1
     last = len(slots) - 1
     count = 0
+    origin = 0.0
     for m in range(len(weights)):
-        if not weights[m] > 0.0:
+        if not weights[m] > _LIGHTEST:
             continue
-        width = max(widths[m], _NARROWEST * (abs(places[m]) + 1e-280))
+        if count == 0:
+            origin = places[m]
+        width = max(widths[m], _NARROWEST * abs(places[m]), _NARROWEST_OF_ALL)
         mantissa, exponent = math.frexp(width)
-        quarter = int(mantissa * 8.0)  # 4 to 7
-        ratio = (places[m] - places[0]) / (_CELL * math.ldexp(quarter / 8.0, exponent))
+        eighth = int(mantissa * 16.0)  # 8 to 15
+        ratio = (places[m] - origin) / math.ldexp(_CELL * eighth / 16.0, exponent)
         cell = math.floor(min(max(ratio, -_FARTHEST), _FARTHEST))
-        kind = (int(shapes[m]) * 4096 + exponent) * 4 + quarter - 4
+        kind = (int(shapes[m]) * 4096 + exponent) * 8 + eighth - 8
         slot = (cell * 40503 + kind * 30011) & last
         while True:
             k = slots[slot]
             if k < 0:
                 k = slots[slot] = count
                 cells[k, 0], cells[k, 1] = cell, kind
-                merged[k, 0], merged[k, 1], merged[k, 2], merged[k, 3], merged[k, 4] = (
-                    0.0,
-                    0.0,
-                    0.0,
-                    shapes[m],
-                    places[m],
-                )
+                merged[k, 0], merged[k, 1], merged[k, 2], merged[k, 3] = 0.0, 0.0, 0.0, shapes[m]
+                merged[k, 4], merged[k, 5] = places[m], width
                 count += 1
             if cells[k, 0] == cell and cells[k, 1] == kind:
                 break
             slot = (slot + 1) & last
-        shift = places[m] - merged[k, 4]
+        # In units of the first width, so that squares stay within the range of numbers.
+        shift, ratio = (places[m] - merged[k, 4]) / merged[k, 5], width / merged[k, 5]
         merged[k, 0] += weights[m]
         merged[k, 1] += weights[m] * shift
-        merged[k, 2] += weights[m] * (shift * shift + width * width)
+        merged[k, 2] += weights[m] * (shift * shift + ratio * ratio)
     for k in range(count):
         shift = merged[k, 1] / merged[k, 0]
-        merged[k, 2] = math.sqrt(max(merged[k, 2] / merged[k, 0] - shift * shift, 0.0))
-        merged[k, 1] = merged[k, 4] + shift
+        merged[k, 2] = merged[k, 5] * math.sqrt(max(merged[k, 2] / merged[k, 0] - shift * shift, 0.0))
+        merged[k, 1] = merged[k, 4] + merged[k, 5] * shift
     return count
 
 
@@ -131,7 +133,7 @@ def _work_space(n_models):
     while n_slots < 2 * n_models:
         n_slots *= 2
     slots, cells = np.empty(n_slots, np.int64), np.empty((n_models, 2), np.int64)
-    return slots, cells, np.empty((n_models, 5)), np.zeros(n_models, np.int64)
+    return slots, cells, np.empty((n_models, 6)), np.zeros(n_models, np.int64)
 
 
 @jit
@@ -180,6 +182,7 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
                 x = merged[k, 1] + merged[k, 2] * standard[int(merged[k, 3]), q]
                 low, high, sure = min(low, x), max(high, x), sure + merged[k, 0] * x
             x = sure if q == 0 or not low <= out[i, q - 1] <= high else max(sure, out[i, q - 1])
+            enough = 1e-9 * min(levels[q], 1.0 - levels[q])
             for _ in range(_MOST_STEPS):
                 below, density = -levels[q], 0.0
                 for k in range(count):
@@ -190,7 +193,7 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
                     high = x
                 else:
                     low = x
-                if abs(below) < 1e-10 or not high - low > 1e-14 * (abs(low) + abs(high)):
+                if abs(below) < enough or not high - low > 1e-14 * (abs(low) + abs(high)):
                     break
                 step = x - below / density if density > 0.0 else low
                 x = step if low < step < high else 0.5 * (low + high)
@@ -232,16 +235,27 @@ def inverse_link(code, eta):
 
 
 @jit
-def share_moments(location, spread, probabilities, code, nodes, weights, mean, square):
-    """Mean and mean square of h(eta), eta a mixture of normal distributions, by a rule with `nodes` and `weights`."""
+def share_moments(location, spread, probabilities, code, nodes, weights, steps, mean, square):
+    """Mean and mean square of h(eta), eta a mixture of normal distributions.
+
+    For narrow components by a rule of `nodes` and `weights` in eta. Over wide ones h is all but a step, so by parts:
+    E h = int h'(t) P(eta > t) dt, and likewise for h^2; `steps` has t, and h' and (h^2)' times the distance of the t.
+    """
     n_rows, n_models = location.shape
     slots, cells, merged, shapes = _work_space(n_models)
     for i in range(n_rows):
         count = merge(location[i], spread[i], probabilities, shapes, slots, cells, merged)
         first, second = 0.0, 0.0
         for k in range(count):
-            for j in range(len(nodes)):
-                share = inverse_link(code, merged[k, 1] + merged[k, 2] * nodes[j])
-                first += merged[k, 0] * weights[j] * share
-                second += merged[k, 0] * weights[j] * share * share
+            weight, place, width = merged[k, 0], merged[k, 1], merged[k, 2]
+            if width < _WIDE:
+                for j in range(len(nodes)):
+                    share = inverse_link(code, place + width * nodes[j])
+                    first += weight * weights[j] * share
+                    second += weight * weights[j] * share * share
+            else:
+                for j in range(len(steps)):
+                    above = weight * 0.5 * math.erfc((steps[j, 0] - place) / (width * math.sqrt(2.0)))
+                    first += steps[j, 1] * above
+                    second += steps[j, 2] * above
         mean[i], square[i] = first, second

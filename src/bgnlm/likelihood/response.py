@@ -12,6 +12,7 @@ from bgnlm._typing import FloatArray, IntArray
 from bgnlm.likelihood.families import Family
 
 _MOST_STEPS = 60
+_COARSE = 1e-15
 
 
 def response_variance(
@@ -53,15 +54,18 @@ class MeanMixture:
     def _whole_quantile(self, level: float, guess: FloatArray, highest: FloatArray) -> FloatArray:
         """Among whole numbers: step away from a guess, farther each time, then halve the distance."""
         low, high = np.full_like(guess, -1.0), highest.copy()  # P(Y <= low) < level <= P(Y <= high)
-        y, step = np.clip(np.floor(guess), 0.0, highest), np.ones_like(guess)
+        y = np.clip(np.floor(guess), 0.0, highest)
+        step = np.maximum(1.0, _COARSE * y)  # beyond 2^53 there are no neighbouring whole numbers
         rows = np.flatnonzero(high - low > 1.0)
         while len(rows):
             enough = self.take(rows).distribution(y[rows]) >= level
             high[rows[enough]], low[rows[~enough]] = y[rows[enough]], y[rows[~enough]]
-            rows = rows[high[rows] - low[rows] > 1.0]
-            bracket = 0.5 * (low[rows] + high[rows])
-            away = np.where(y[rows] == low[rows], low[rows] + step[rows], high[rows] - step[rows])
-            y[rows] = np.floor(np.where((away > low[rows]) & (away < high[rows]), away, bracket))
+            distance = np.where(np.isfinite(high[rows]), high[rows] - low[rows], np.inf)
+            rows = rows[distance > np.maximum(1.0, _COARSE * low[rows])]
+            below, above = low[rows], high[rows]
+            middle = np.where(np.isfinite(above), 0.5 * (below + np.minimum(above, 1e300)), 2.0 * below + 8.0)
+            away = np.where(y[rows] == below, below + step[rows], np.where(np.isfinite(above), above, 0.0) - step[rows])
+            y[rows] = np.floor(np.where((away > below) & (away < above), away, middle))
             step[rows] *= 3.0
         return high
 

@@ -13,6 +13,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.features.new_data import NewColumns
 from bgnlm.kernels import predictive as kernels
+from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.response import MeanMixture, draw_response, response_variance
 from bgnlm.posterior.average import ModelAverage
 
@@ -86,9 +87,24 @@ def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]
                 square[here.rows] = np.exp(np.minimum(2.0 * (location + variance), 700.0)) @ probabilities
         else:
             kernels.share_moments(
-                location, spread, probabilities, family.code, nodes, weights, mean[here.rows], square[here.rows]
+                location,
+                spread,
+                probabilities,
+                family.code,
+                nodes,
+                weights,
+                steps_of(family),
+                mean[here.rows],
+                square[here.rows],
             )
     return mean, square
+
+
+def steps_of(family: Family) -> FloatArray:
+    """Where and how a mean between 0 and 1 rises: places, rise of it and of its square."""
+    t = np.arange(-36.0, 36.25, 0.5)
+    slope = family.mean_slope(t)
+    return np.column_stack([t, 0.5 * slope, family.mean(t) * slope])
 
 
 def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float], of: str) -> FloatArray:
