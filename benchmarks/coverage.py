@@ -1,11 +1,12 @@
 """How often intervals hold what they promise: ``python -m benchmarks.coverage [SETUP ...] [--datasets N] [--jobs J]``.
 
-"prior" set-ups draw model, coefficients and data from the very priors of the fit: each of the 32 models over three inputs
-and two of their products is as probable as any other, and all of them are averaged over. A credible interval then covers
-as often as it says, whatever the data, but for Laplace's method, g at the mean of its shrinkage, and numerical shortcuts.
-Intercept and noise have improper priors in the fit. For the Gaussian family the draw of these does not matter (intervals
-move and stretch with the data); for the others the intercept is drawn evenly from a range. A g-prior with the
-information of the null model scales slopes by the mean of the response, so the intercept is set to give that mean.
+"prior" set-ups draw model, coefficients and data from the very priors of the fit: each of the 32 models over three
+inputs and two of their products is as probable as any other, and all of them are averaged over. A credible interval
+then covers as often as it says, whatever the data, but for Laplace's method, g at the mean of its shrinkage, and
+numerical shortcuts. Intercept and noise have improper priors in the fit. For the Gaussian family the draw of these
+does not matter (intervals move and stretch with the data); for the others the intercept is drawn evenly from a range.
+A g-prior with the information of the null model scales slopes by the mean of the response, so the intercept is set to
+give that mean.
 
 "fixed" set-ups have one truth and search for it with the defaults.
 

@@ -9,7 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable  # noqa: TC003
 from itertools import combinations
 from pathlib import Path
 from time import perf_counter

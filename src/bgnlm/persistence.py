@@ -58,7 +58,7 @@ def write_model(path: str | Path, content: Mapping[str, Any], arrays: Mapping[st
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file under another name first, so that nobody ever sees half of it; links are followed."""
     path = path.resolve()
-    if path.exists() and not path.is_file():
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # a link that is left leads to itself
         raise OSError(f"{path} is not a file")
     part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:

@@ -454,7 +454,16 @@ def all_of(model, X):
 
 @pytest.mark.parametrize(
     ("n", "scale_x", "scale_y"),
-    [(2, 1, 1), (4, 1, 1), (N, 1e-200, 1), (N, 1e100, 1), (N, 1, 1e100), (N, 1, 1e-100), (N, 1e139, 1e139)],
+    [
+        (2, 1, 1),
+        pytest.param(3, 1, 1, marks=pytest.mark.xfail(reason="2 degrees of freedom: a division by 0", strict=False)),
+        (4, 1, 1),
+        (N, 1e-200, 1),
+        (N, 1e100, 1),
+        (N, 1, 1e100),
+        (N, 1, 1e-100),
+        (N, 1e139, 1e139),
+    ],
 )
 def test_few_rows_and_unusual_units(n, scale_x, scale_y):
     X, (y, _) = inputs()[:n], response("gaussian")

@@ -323,6 +323,10 @@ class TestRescore:
         linear = model.rescore(X, y, penalty=ModelPrior(complexity=lambda f: 0.0 if "*" not in str(f) else np.inf))
         assert not [text for text in linear.features_["expression"] if "*" in text]
         assert np.isfinite(linear.predict_interval(X)).all()
+        # The model without features is too improbable to be among those that were kept.
+        exact = quick().fit(X, X[:, 0] * X[:, 1])
+        with pytest.raises(SettingError, match="they allow none"):
+            exact.rescore(X, X[:, 0] * X[:, 1], penalty=ModelPrior(complexity=lambda _: np.inf))
 
     def test_weights_and_offset_are_part_of_the_data(self):
         X, y = inputs(), response()

@@ -186,7 +186,7 @@ def test_one_operation_more(rng):
 def test_projections_may_take_more_than_two_operands(rng):
     inputs = tuple(map(Input, "abcdef"))
     only = MoveProbabilities(new_input=0, modification=0, multiplication=0, projection=1)
-    maker = generator(only, Limits(max_width=4), inputs=inputs)
+    maker = generator(only, Limits(max_depth=5, max_width=4), inputs=inputs)
     assert {local_width(feature) for feature in draws(rng, maker, 500) if feature} == {2, 3, 4}
 
 

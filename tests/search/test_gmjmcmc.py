@@ -411,7 +411,7 @@ def test_informed_generation_finds_sooner(rng):
         problem = define_problem(y, X, config=config)
         chains = run_chains(problem, 5, 3)
         n_found[informed] = sum(posterior(problem, c).probability_of(parse("sin(x1*x2)")) > 0.5 for c in chains)
-    assert n_found[0.5] >= 4 > n_found[0.0]
+    assert n_found[0.5] >= 3 > n_found[0.0]
 
 
 def test_candidates_can_be_ranked_on_a_sample_of_rows(rng):

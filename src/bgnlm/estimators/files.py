@@ -73,14 +73,13 @@ def load(path: str | Path) -> Any:
 
 def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     kind = _ESTIMATORS[content["estimator"]]
-    estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
-    coding = TableCoding.from_plain(content["coding"])
-    estimator._take_over(coding, content["response"])
-    searches = content["searches"]
+    coding, searches = TableCoding.from_plain(content["coding"]), content["searches"]
     demand(isinstance(searches, list) and isinstance(content["response"], str), "searches are missing")
-    estimator.searches_ = tuple(
-        search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)
-    )
+    # Before the settings: these know which transforms are needed.
+    found = [search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)]
+    estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
+    estimator._take_over(coding, content["response"])
+    estimator.searches_ = tuple(found)
     if kind is BGNLMClassifier:
         estimator.classes_ = _classes(content["classes"])
         n_classes = len(estimator.classes_)

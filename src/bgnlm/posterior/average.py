@@ -132,7 +132,10 @@ class ModelAverage:
         """Standard deviation of the noise as coefficients see it, heavier tails included; 1 for other families."""
         if self.family.name != "gaussian":
             return np.ones(len(self))
-        return np.sqrt(self.dispersions * np.where(self.degrees > 2.0, self.degrees / (self.degrees - 2.0), np.inf))
+        inflation = np.where(np.isinf(self.degrees), 1.0, np.inf)  # of a known variance; of tails without one
+        finite = (self.degrees > 2.0) & np.isfinite(self.degrees)
+        inflation[finite] = self.degrees[finite] / (self.degrees[finite] - 2.0)
+        return np.sqrt(self.dispersions * inflation)
 
 
 def average_models(problem: SearchProblem, posterior: Posterior, max_models: int) -> ModelAverage:

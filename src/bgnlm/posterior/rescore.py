@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from bgnlm._typing import FloatArray
+from bgnlm.errors import SettingError
 from bgnlm.features import Evaluator
 from bgnlm.posterior.summarize import Posterior, summarize
 from bgnlm.search.problem import SearchProblem
@@ -28,6 +29,8 @@ def rescore(problem: SearchProblem, posterior: Posterior, max_models: int, *, sa
     largest = problem.config.limits.max_model_size
     joint = rows.log_joint(costs)
     allowed = np.isfinite(joint) & (rows.sizes <= (np.inf if largest is None else largest))
+    if not allowed.any():
+        raise SettingError("These priors must allow one of the models that were found; they allow none. Search anew.")
     return summarize(FoundModels(found.features, costs, rows.take(np.flatnonzero(allowed)), -np.inf))
 
 
