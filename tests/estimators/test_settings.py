@@ -294,7 +294,6 @@ def test_priors_of_coefficients(prior):
     assert model.predict(X) == pytest.approx(exact.predict(X), rel=1e-3)
 
 
-@pytest.mark.xfail(reason="infinite degrees of freedom give a standard deviation of NaN", strict=False)
 @pytest.mark.parametrize("prior", ["known-variance", "script"])
 def test_standard_deviations_where_the_variance_is_known(prior):
     X, y = data()

@@ -18,6 +18,8 @@ LINKS: dict[str, dict[str, int]] = {
     "negative_binomial": {"log": kernels.NEGATIVE_BINOMIAL},
 }
 
+FARTHEST = 340.0  # logarithm of a mean whose square is still a number
+
 
 @dataclass(frozen=True)
 class Family:
@@ -52,9 +54,9 @@ class Family:
             case "probit":
                 return np.asarray(ndtr(eta))
             case "cloglog":
-                return np.asarray(-np.expm1(-np.exp(np.minimum(eta, 500.0))))
+                return np.asarray(-np.expm1(-np.exp(np.minimum(eta, FARTHEST))))
             case _:
-                return np.exp(np.minimum(eta, 500.0))
+                return np.exp(np.clip(eta, -FARTHEST, FARTHEST))
 
     def mean_slope(self, eta: FloatArray) -> FloatArray:
         """Derivative of the mean in the linear predictor."""
@@ -67,7 +69,7 @@ class Family:
             case "probit":
                 return np.asarray(np.exp(-0.5 * eta**2) / np.sqrt(2.0 * np.pi))
             case "cloglog":
-                return np.exp(np.minimum(eta, 500.0)) * (1.0 - mean)
+                return np.exp(np.minimum(eta, FARTHEST)) * (1.0 - mean)
             case _:
                 return mean
 

@@ -13,34 +13,38 @@ from bgnlm.likelihood.families import Family
 
 _MOST_STEPS = 60
 _COARSE = 1e-15
+_LARGEST_STEP = 1e300
 
 
 def response_variance(
-    family: Family, mean: FloatArray, square: FloatArray, dispersion: float, trials: FloatArray
+    family: Family, mean: FloatArray, square: FloatArray, scaled: FloatArray, trials: FloatArray
 ) -> FloatArray:
-    """Expected variance of the response, given the mean and the mean square of its mean."""
+    """Expected variance of the response.
+
+    Given of its mean: the mean, the mean square, and the mean of the square divided by the dispersion.
+    """
     match family.name:
         case "binomial":
             return np.asarray((mean - square) / trials)
         case "poisson":
             return mean
         case "gamma":
-            return square / dispersion
+            return scaled
         case _:
-            return mean + square / dispersion
+            return mean + scaled
 
 
 @dataclass(frozen=True, eq=False)
 class MeanMixture:
     """Responses whose means are uncertain: row by row, each of several means with a weight.
 
-    `means` and `weights` are (means, rows); `trials` has one number for each row.
+    `means` and `weights` are (means, rows); `dispersions` (means, 1); `trials` has one number for each row.
     """
 
     family: Family
     means: FloatArray
     weights: FloatArray
-    dispersion: float
+    dispersions: FloatArray
     trials: FloatArray
 
     def quantile(self, level: float) -> FloatArray:
@@ -63,30 +67,33 @@ class MeanMixture:
             distance = np.where(np.isfinite(high[rows]), high[rows] - low[rows], np.inf)
             rows = rows[distance > np.maximum(1.0, _COARSE * low[rows])]
             below, above = low[rows], high[rows]
-            middle = np.where(np.isfinite(above), 0.5 * (below + np.minimum(above, 1e300)), 2.0 * below + 8.0)
+            highest_yet = np.where(np.isfinite(above), above, 4.0 * below + 16.0)
+            wide = highest_yet > 16.0 * (below + 2.0)  # halve the logarithm
+            middle = np.where(wide, np.sqrt((below + 2.0) * highest_yet), 0.5 * (below + highest_yet))
             away = np.where(y[rows] == below, below + step[rows], np.where(np.isfinite(above), above, 0.0) - step[rows])
             y[rows] = np.floor(np.where((away > below) & (away < above), away, middle))
-            step[rows] *= 3.0
+            step[rows] = np.minimum(3.0 * step[rows], _LARGEST_STEP)
         return high
 
     def _guess(self, level: float) -> FloatArray:
         """The quantile if the response were normal."""
         from scipy.special import ndtri
 
-        mean, square = (self.means * self.weights).sum(axis=0), (np.square(self.means) * self.weights).sum(axis=0)
-        noise = response_variance(self.family, mean, square, self.dispersion, self.trials)
+        mean, squares = (self.means * self.weights).sum(axis=0), np.square(self.means) * self.weights
+        square, scaled = squares.sum(axis=0), (squares / self.dispersions).sum(axis=0)
+        noise = response_variance(self.family, mean, square, scaled, self.trials)
         return np.asarray(mean + ndtri(level) * np.sqrt(np.maximum(square - np.square(mean), 0.0) + noise))
 
     def take(self, rows: IntArray) -> "MeanMixture":
         """Return some of the rows."""
-        return MeanMixture(self.family, self.means[:, rows], self.weights[:, rows], self.dispersion, self.trials[rows])
+        return MeanMixture(self.family, self.means[:, rows], self.weights[:, rows], self.dispersions, self.trials[rows])
 
     def _continuous_quantile(self, level: float) -> FloatArray:
         """By false position in log y, with the Illinois rule."""
         from scipy.special import gammaincinv
 
-        unit = gammaincinv(self.dispersion, level) / self.dispersion  # the quantile for a mean of 1
-        low, high = np.log(unit * self.means.min(axis=0)) - 1e-9, np.log(unit * self.means.max(axis=0)) + 1e-9
+        each = np.log(gammaincinv(self.dispersions, level) / self.dispersions) + np.log(self.means)
+        low, high = each.min(axis=0) - 1e-9, each.max(axis=0) + 1e-9
         below, above = (self.distribution(np.exp(end)) - level for end in (low, high))
         for _ in range(_MOST_STEPS):
             middle = (low * above - high * below) / (above - below)
@@ -102,7 +109,7 @@ class MeanMixture:
         """P(Y <= y) for each row; y of shares counts successes."""
         from scipy import special
 
-        size = self.dispersion
+        size = self.dispersions
         match self.family.name:
             case "poisson":
                 each = special.gammaincc(y + 1.0, self.means)

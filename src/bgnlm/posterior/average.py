@@ -132,7 +132,8 @@ class ModelAverage:
         """Standard deviation of the noise as coefficients see it, heavier tails included; 1 for other families."""
         if self.family.name != "gaussian":
             return np.ones(len(self))
-        inflation = np.where(np.isinf(self.degrees), 1.0, np.inf)  # of a known variance; of tails without one
+        # Infinite where tails have no variance; infinite degrees of freedom are those of a known variance.
+        inflation = np.where(np.isinf(self.degrees) | (self.probabilities == 0.0), 1.0, np.inf)
         finite = (self.degrees > 2.0) & np.isfinite(self.degrees)
         inflation[finite] = self.degrees[finite] / (self.degrees[finite] - 2.0)
         return np.sqrt(self.dispersions * inflation)

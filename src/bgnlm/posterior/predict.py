@@ -2,7 +2,7 @@
 
 Given a model, the linear predictor at a row is normal, or Student t where a noise variance was integrated out; the
 posterior is the mixture of these over the models. For the Gaussian family g is at the posterior mean of its shrinkage;
-for others the distribution has the mean and the variance over g, and the dispersion is at its mode.
+for others the distribution has the mean and the variance over g, and each model's dispersion is at its mode.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.features.new_data import NewColumns
 from bgnlm.kernels import predictive as kernels
-from bgnlm.likelihood.families import Family
+from bgnlm.likelihood.families import FARTHEST, Family
 from bgnlm.likelihood.response import MeanMixture, draw_response, response_variance
 from bgnlm.posterior.average import ModelAverage
 
@@ -21,6 +21,7 @@ _ROWS = 2048  # worked on at a time
 _HERMITE = 11  # nodes of the normal distribution
 _CELLS = 32  # of the linear predictor, which stand for its distribution
 _NEGLIGIBLE = 1e-5
+_ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in quantiles
 
 
 class Rows(NamedTuple):
@@ -57,19 +58,22 @@ def predict_mean(average: ModelAverage, rows: Rows, *, plug_in: bool = True) -> 
 
 def predict_deviation(average: ModelAverage, rows: Rows) -> FloatArray:
     """Standard deviation of the response: models, coefficients and noise."""
-    mean, square = _moments(average, rows)
+    mean, square, scaled = _moments(average, rows)
     if average.family.name == "gaussian":
         return np.sqrt(square)
     spread = np.maximum(square - np.square(mean), 0.0)
-    dispersion = float(average.probabilities @ average.dispersions)
-    return np.sqrt(spread + response_variance(average.family, mean, square, dispersion, rows.trials))
+    return np.sqrt(spread + response_variance(average.family, mean, square, scaled, rows.trials))
 
 
-def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """Mean and mean square of the mean of the response; for the Gaussian family mean and variance of the response."""
-    mean, square = np.empty((2, len(rows.X)))
+def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean, mean square, and mean of the square divided by the dispersion, all of the mean of the response.
+
+    For the Gaussian family mean and variance of the response.
+    """
+    mean, square, scaled = np.zeros((3, len(rows.X)))
     average = average.mixture or average
     family, probabilities = average.family, average.probabilities
+    by_dispersion = probabilities / average.dispersions
     nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE)
     weights = weights / weights.sum()
     for here in _located(average, rows):
@@ -82,9 +86,9 @@ def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]
                 square[here.rows] = (np.square(location) + variance) @ probabilities
         elif family.link == "log":
             variance = np.square(spread)
-            with np.errstate(over="ignore"):
-                mean[here.rows] = np.exp(np.minimum(location + 0.5 * variance, 700.0)) @ probabilities
-                square[here.rows] = np.exp(np.minimum(2.0 * (location + variance), 700.0)) @ probabilities
+            mean[here.rows] = np.exp(np.minimum(location + 0.5 * variance, FARTHEST)) @ probabilities
+            squares = np.exp(np.minimum(2.0 * (location + variance), 2.0 * FARTHEST))
+            square[here.rows], scaled[here.rows] = squares @ probabilities, squares @ by_dispersion
         else:
             kernels.share_moments(
                 location,
@@ -97,7 +101,7 @@ def _moments(average: ModelAverage, rows: Rows) -> tuple[FloatArray, FloatArray]
                 mean[here.rows],
                 square[here.rows],
             )
-    return mean, square
+    return mean, square, scaled
 
 
 def steps_of(family: Family) -> FloatArray:
@@ -115,20 +119,35 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
         return _linear_quantiles(average, rows, wanted, with_noise=of == "response")
     if of == "mean":
         return average.family.mean(_linear_quantiles(average, rows, wanted))
-    dispersion = float(average.probabilities @ average.dispersions)
     extremes = _linear_quantiles(average, rows, np.array([_NEGLIGIBLE, 1.0 - _NEGLIGIBLE]))
+    groups, dispersions = _groups_of_dispersion(average)
     out = np.empty((len(rows.X), len(wanted)))
     for here in _located(average, rows):
         low, high = np.ascontiguousarray(extremes[here.rows].T)
-        weights = np.empty((len(low), _CELLS))
-        kernels.mixture_masses(here.location, here.spread, average.probabilities, low, high, weights)
+        weights = np.empty((len(groups), len(low), _CELLS))
+        for probabilities, masses in zip(groups, weights, strict=True):
+            kernels.mixture_masses(here.location, here.spread, probabilities, low, high, masses)
         middles = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
         mixture = MeanMixture(
-            average.family, average.family.mean(middles), weights.T, dispersion, rows.trials[here.rows]
+            average.family,
+            np.tile(average.family.mean(middles), (len(groups), 1)),
+            np.vstack([masses.T for masses in weights]),
+            np.repeat(dispersions, _CELLS)[:, None],
+            rows.trials[here.rows],
         )
-        for q, level in enumerate(wanted.tolist()):
-            out[here.rows, q] = mixture.quantile(level)
+        order = np.argsort(wanted, kind="stable")
+        quantiles = [mixture.quantile(level) for level in wanted[order].tolist()]
+        out[here.rows, order] = np.maximum.accumulate(quantiles).T  # in order also where they are rounded
     return out
+
+
+def _groups_of_dispersion(average: ModelAverage) -> tuple[list[FloatArray], FloatArray]:
+    """Models of nearly the same dispersion: probabilities, 0 for the models of other groups; and dispersions."""
+    used = average.probabilities > 0.0
+    kinds = np.where(used, np.round(np.log(average.dispersions) / _ALIKE), np.inf)
+    groups = [np.where(kinds == kind, average.probabilities, 0.0) for kind in np.unique(kinds[used])]
+    # The noise has the square of the mean over the dispersion as variance.
+    return groups, np.array([group.sum() / (group @ (1.0 / average.dispersions)) for group in groups])
 
 
 def _linear_quantiles(average: ModelAverage, rows: Rows, levels: FloatArray, *, with_noise: bool = False) -> FloatArray:
