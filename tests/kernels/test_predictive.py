@@ -77,25 +77,25 @@ def test_no_rows_and_no_features():
     assert np.ptp(location) == np.ptp(spread) == 0.0
 
 
-def _merge(places, widths, weights, shapes=None, function=kernels.merge):
+def _merge(places, widths, weights, shapes=None, function=kernels.merge, finest=1e-290):
     """Weights, places, widths and shapes of the merged components."""
     n_models = len(places)
-    slots, cells, merged, same = kernels._work_space(n_models)
-    kinds = same if shapes is None else np.asarray(shapes, dtype=np.int64)
+    work = kernels._work_space(n_models)
+    kinds = np.zeros(n_models, np.int64) if shapes is None else np.asarray(shapes, dtype=np.int64)
     arrays = (np.asarray(values, dtype=float) for values in (places, widths, weights))
-    count = function(*arrays, kinds, slots, cells, merged)
-    return merged[:count, :4].T.copy()
+    count = function(*arrays, kinds, finest, *work)
+    return work[-1][:count, :4].T.copy()
 
 
 def _groups(places, widths, weights, shapes):
-    """Which components may become one: same shape, same eighth of the width, same cell of an eighth of that."""
+    """Which components may become one: same shape, same eighth of the width, same cell of 3/16 of that."""
     groups = {}
     present = [m for m, weight in enumerate(weights) if weight > 1e-290]
     for m in present:
         mantissa, exponent = math.frexp(widths[m])
         eighth = int(mantissa * 16.0)
         narrowest = math.ldexp(eighth / 16.0, exponent)
-        cell = math.floor((places[m] - places[present[0]]) / (0.125 * narrowest))
+        cell = math.floor((places[m] - places[np.argmax(weights)]) / (0.1875 * narrowest))
         groups.setdefault((shapes[m], exponent, eighth, cell), []).append(m)
     return list(groups.values())
 
@@ -129,8 +129,8 @@ def test_merging_keeps_weight_mean_and_variance_of_what_is_close(components):
         assert place == pytest.approx(mean, rel=1e-12, abs=1e-12)
         assert width == pytest.approx(np.sqrt(variance), rel=1e-12)
         assert {int(shape)} == set(shapes[group].tolist())
-        # The promise: within an eighth of the narrower width, and widths within an eighth of each other.
-        assert np.ptp(places[group]) <= 0.125 * widths[group].min() * (1.0 + 1e-12)
+        # The promise: within 3/16 of the narrower width, and widths within an eighth of each other.
+        assert np.ptp(places[group]) <= 0.1875 * widths[group].min() * (1.0 + 1e-12)
         assert widths[group].max() <= 1.125 * widths[group].min() * (1.0 + 1e-12)
 
 
@@ -144,6 +144,15 @@ def test_merging_equals_its_interpreted_form(components):
         rtol=1e-13,
         atol=1e-13,
     )
+
+
+def test_what_is_narrower_than_matters_is_merged():
+    places, widths, weights = np.array([0.0, 0.1, 0.2]), np.array([1e-3, 0.2, 0.0]), np.array([0.4, 0.4, 0.2])
+    assert _merge(places, widths, weights).shape[1] == 3
+    merged = _merge(places, widths, weights, finest=1.0)
+    assert merged[:2, 0] == pytest.approx([0.8, 0.05])
+    assert merged[2, 0] == pytest.approx(np.sqrt((1e-6 + 0.04) / 2.0 + 0.05**2))
+    assert merged[:2, 1] == pytest.approx([0.2, 0.2])
 
 
 @pytest.mark.parametrize("place", [0.5, -3e80, 4e-80])
@@ -276,7 +285,7 @@ def test_a_component_without_spread_is_a_step():
     levels = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9)
     found = _quantiles([1.0, 1.0], [0.0, 1.0], [0.5, 0.5], [INF, INF], levels)[0]
     outside = [naive.mixture_quantile(level, [1.0], [1.0], [1.0], [INF]) for level in (0.2, 0.4, 0.6, 0.8)]
-    assert found == pytest.approx([*outside[:2], 1.0, 1.0, *outside[2:]], abs=1e-9)
+    assert found == pytest.approx([*outside[:2], 1.0, 1.0, *outside[2:]], abs=1e-8)
 
 
 def test_steps_at_zero_and_one():
@@ -304,38 +313,68 @@ def test_quantiles_of_extreme_levels(level):
     assert naive.mixture_cdf(-high, [-p for p in places], widths, weights, [INF, INF]) == pytest.approx(level, rel=0.01)
 
 
-def _masses(location, spread, weights, low, high, n_cells, function=kernels.mixture_masses):
+def _masses(location, spread, weights, n_cells, negligible=1e-5, function=kernels.mixture_masses):
     location, spread = np.atleast_2d(np.asarray(location, float)), np.atleast_2d(np.asarray(spread, float))
-    masses = np.full((len(location), n_cells), np.nan)
-    ends = (np.full(len(location), float(end)) for end in (low, high))
-    function(location, spread, np.asarray(weights, float), *ends, masses)
-    return masses
+    middles, masses = np.full((2, len(location), n_cells), np.nan)
+    table = predict._tables(np.array([INF]))[0]
+    function(location, spread, np.asarray(weights, float), table, negligible, middles, masses)
+    return middles, masses
 
 
-def test_masses_of_cells_against_the_distribution_function():
-    places, widths, weights = [0.0, 2.0, -30.0], [1.0, 0.3, 2.0], [0.5, 0.3, 0.2]
-    masses = _masses(places, widths, weights, -3.0, 4.0, 14)[0]
-    edges = np.linspace(-3.0, 4.0, 15)
-    below = [naive.mixture_cdf(edge, places, widths, weights, [INF] * 3) for edge in edges]
-    below[0], below[-1] = 0.0, 1.0  # the outer cells have what is beyond
-    assert masses == pytest.approx(np.diff(below), abs=1e-9)
+def _expected_masses(middles, places, widths, weights):
+    """Between the edges of the cells; the outer cells have what is beyond."""
+    edges = (middles[1:] + middles[:-1]) / 2.0
+    below = [naive.mixture_cdf(edge, places, widths, weights, [INF] * len(places)) for edge in edges]
+    return np.diff([0.0, *below, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("places", "widths", "weights"),
+    [
+        ([0.3], [2.0], [1.0]),
+        ([0.0, 2.0, -30.0], [1.0, 0.3, 2.0], [0.5, 0.3, 0.2]),
+        ([0.0, 1e6, -1e6], [1.0, 1.0, 1.0], [1.0 - 2e-6, 1e-6, 1e-6]),  # far away, but hardly there
+        ([0.0, 1e-9], [1.0, 1e-12], [0.5, 0.5]),
+        ([1e5, 2e5], [0.0, 0.0], [0.5, 0.5]),
+        ([-1.0, 1.0], [1.0, 50.0], [0.5, 0.5]),
+    ],
+)
+def test_masses_of_cells_against_the_distribution_function(places, widths, weights):
+    middles, masses = _masses(places, widths, weights, 14)
+    assert (np.diff(middles[0]) > 0.0).all()
+    assert masses[0] == pytest.approx(_expected_masses(middles[0], places, widths, weights), abs=2e-7)
     assert masses.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_cells_reach_as_far_as_there_is_probability():
+    middles, masses = _masses([0.0, 1e6], [1.0, 1.0], [1.0 - 1e-7, 1e-7], 32)
+    assert middles[0, -1] < 6.0
+    assert masses[0, [0, -1]].max() < 1e-5
+    middles, _ = _masses([0.0, 100.0], [1.0, 1.0], [0.999, 0.001], 32)
+    assert middles[0, 0] > -6.0
+    assert 100.0 < middles[0, -1] < 106.0
+
+
+def test_cells_where_every_model_is_improbable():
+    """As of a group of models that have little probability together."""
+    middles, masses = _masses(np.arange(50.0), np.full(50, 0.01), np.full(50, 1e-9), 100, negligible=0.5)
+    assert np.isfinite(middles).all()
+    assert masses.sum() == pytest.approx(50e-9)
 
 
 def test_masses_of_many_components(rng):
     places, widths = rng.normal(size=(4, 300)), 0.3 * np.exp(0.3 * rng.normal(size=(4, 300)))
     weights = rng.dirichlet(np.ones(300))
-    masses = _masses(places, widths, weights, -4.0, 4.0, 32)
-    edges = np.linspace(-4.0, 4.0, 33)
+    middles, masses = _masses(places, widths, weights, 32)
     for i in range(4):
-        below = stats.norm.cdf((edges[:, None] - places[i]) / widths[i]) @ weights
-        below[0], below[-1] = 0.0, 1.0
-        assert masses[i] == pytest.approx(np.diff(below), abs=1e-4)
+        assert masses[i] == pytest.approx(_expected_masses(middles[i], places[i], widths[i], weights), abs=3e-4)
 
 
 def test_masses_equal_their_interpreted_form(rng):
-    arguments = rng.normal(size=(2, 10)), np.exp(rng.normal(size=(2, 10))), rng.dirichlet(np.ones(10)), -3.0, 3.0, 8
-    assert _masses(*arguments) == pytest.approx(_masses(*arguments, kernels.mixture_masses.py_func), abs=1e-13)
+    arguments = rng.normal(size=(2, 10)), np.exp(rng.normal(size=(2, 10))), rng.dirichlet(np.ones(10)), 8
+    fast, slow = _masses(*arguments), _masses(*arguments, function=kernels.mixture_masses.py_func)
+    assert fast[0] == pytest.approx(slow[0], abs=1e-13)
+    assert fast[1] == pytest.approx(slow[1], abs=1e-13)
 
 
 def _moments(link, places, widths, weights, function=kernels.share_moments):

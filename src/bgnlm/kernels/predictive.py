@@ -11,18 +11,25 @@ import numpy as np
 from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.families import CLOGLOG, LOGIT, PROBIT
 
-_BLOCK = 256  # rows worked on at a time, for which everything stays in the fastest memory
-_CELL = 0.125  # components within so many of their own widths may be merged; their widths differ by an eighth at most
+_BLOCK = 512  # rows worked on at a time, for which everything stays in the fastest memory
+_CELL = 0.1875  # components within so many of their own widths may be merged
+_DROPPED_BITS = 49  # of a width; three binary digits are left: widths that differ by an eighth at most may be merged
 _NARROWEST = 1e-13  # relative to the place: a component without spread is a very narrow one
 _NARROWEST_OF_ALL = 1e-290
 _LIGHTEST = 1e-290
 _WIDE = 1.0  # standard deviation of the linear predictor from which on the mean varies faster than it
+_SMOOTH = 0.5  # a mean between 0 and 1 is smooth on this scale
 _FARTHEST = 2.0**50
 _MOST_STEPS = 100
+_ENOUGH = 1e-7  # of the smaller of level and 1 - level
 
-# The distribution functions are tabulated in asinh(z), at equal steps.
-STEPS_PER_UNIT = 64
-REACH = 21.0  # |z| up to 6e8
+# The distribution functions are tabulated at equal steps: of z near 0, then of asinh(z).
+NEAR = 8  # |z| that is near
+NEAR_STEPS = 32  # for a unit of z
+FAR = 21  # asinh(|z|), for |z| up to 6e8
+FAR_STEPS = 64  # for a unit of asinh(z)
+N_NEAR = 2 * NEAR * NEAR_STEPS + 1
+N_FAR = 2 * FAR * FAR_STEPS + 1
 
 
 @reordering_jit
@@ -41,45 +48,59 @@ def locate(columns, starts, members, coefficients, factors, with_spread, locatio
         (rows, models); `spread` is left alone unless `with_spread`.
     """
     n_rows = columns.shape[1]
-    total, part = np.empty(_BLOCK), np.empty(_BLOCK)
+    totals, parts = np.empty(_BLOCK), np.empty(_BLOCK)
     for low in range(0, n_rows, _BLOCK):
-        n = min(_BLOCK, n_rows - low)
+        here = slice(low, min(low + _BLOCK, n_rows))
+        total, part = totals[: here.stop - low], parts[: here.stop - low]
         first, corner = 0, 0
         for m in range(len(starts) - 1):
             size = starts[m + 1] - starts[m]
-            total[:n] = coefficients[first]
-            for a in range(size):
-                column = columns[members[starts[m] + a]]
-                b = coefficients[first + 1 + a]
-                for i in range(n):
-                    total[i] += b * column[low + i]
-            for i in range(n):
-                location[low + i, m] = total[i]
+            total[:] = coefficients[first]
+            _add_columns(columns, here, members, starts[m], size, coefficients, first + 1, 1, total)
+            location[here, m] = total
             if with_spread:
-                total[:n] = 0.0
+                total[:] = 0.0
                 for j in range(size + 1):
-                    part[:n] = factors[corner + j]
-                    for a in range(j):
-                        column = columns[members[starts[m] + a]]
-                        f = factors[corner + (a + 1) * (size + 1) + j]
-                        for i in range(n):
-                            part[i] += f * column[low + i]
-                    for i in range(n):
+                    part[:] = factors[corner + j]
+                    _add_columns(columns, here, members, starts[m], j, factors, corner + size + 1 + j, size + 1, part)
+                    for i in range(len(total)):
                         total[i] += part[i] * part[i]
-                for i in range(n):
-                    spread[low + i, m] = math.sqrt(total[i])
+                spread[here, m] = np.sqrt(total)
             first += size + 1
             corner += (size + 1) * (size + 1)
 
 
+@reordering_jit
+def _add_columns(columns, here, members, first, count, factors, corner, stride, total):
+    """Add to `total` so many columns, each times its factor; four at a time, so that sums stay in registers."""
+    a = 0
+    while a + 4 <= count:
+        f0, f1 = factors[corner + a * stride], factors[corner + (a + 1) * stride]
+        f2, f3 = factors[corner + (a + 2) * stride], factors[corner + (a + 3) * stride]
+        column0, column1 = columns[members[first + a], here], columns[members[first + a + 1], here]
+        column2, column3 = columns[members[first + a + 2], here], columns[members[first + a + 3], here]
+        for i in range(len(total)):
+            total[i] += f0 * column0[i] + f1 * column1[i] + f2 * column2[i] + f3 * column3[i]
+        a += 4
+    while a < count:
+        f0, column0 = factors[corner + a * stride], columns[members[first + a], here]
+        for i in range(len(total)):
+            total[i] += f0 * column0[i]
+        a += 1
+
+
 @jit
-def merge(places, widths, weights, shapes, slots, cells, merged):
+def merge(places, widths, weights, shapes, finest, rounded, ratios, slots, cells, merged):
     """Merge components that are nearly the same, with their mean and variance; return how many are left.
 
     Parameters
     ----------
     shapes
         Which distribution each component has; only those of the same are merged.
+    finest
+        Narrower components are merged as if they had this width.
+    rounded, ratios
+        Work space, as many as components.
     slots
         Work space, whole numbers: a power of two, at least twice as many as components.
     cells
@@ -90,18 +111,18 @@ def merge(places, widths, weights, shapes, slots, cells, merged):
     slots[:] = -1
     last = len(slots) - 1
     count = 0
-    origin = 0.0
+    origin = places[np.argmax(weights)]
+    bits = rounded.view(np.int64)
+    for m in range(len(weights)):  # without a branch: several at a time
+        rounded[m] = max(widths[m], _NARROWEST * abs(places[m]), finest)
+        bits[m] = (bits[m] >> _DROPPED_BITS) << _DROPPED_BITS
+        ratios[m] = min(max((places[m] - origin) / (_CELL * rounded[m]), -_FARTHEST), _FARTHEST)
     for m in range(len(weights)):
         if not weights[m] > _LIGHTEST:
             continue
-        if count == 0:
-            origin = places[m]
         width = max(widths[m], _NARROWEST * abs(places[m]), _NARROWEST_OF_ALL)
-        mantissa, exponent = math.frexp(width)
-        eighth = int(mantissa * 16.0)  # 8 to 15
-        ratio = (places[m] - origin) / math.ldexp(_CELL * eighth / 16.0, exponent)
-        cell = math.floor(min(max(ratio, -_FARTHEST), _FARTHEST))
-        kind = (int(shapes[m]) * 4096 + exponent) * 8 + eighth - 8
+        cell = math.floor(ratios[m])
+        kind = shapes[m] * 65536 + (bits[m] >> _DROPPED_BITS)
         slot = (cell * 40503 + kind * 30011) & last
         while True:
             k = slots[slot]
@@ -128,31 +149,40 @@ def merge(places, widths, weights, shapes, slots, cells, merged):
 
 @jit
 def _work_space(n_models):
-    """Arrays for `merge`, and the shapes of components that all have the same."""
+    """Arrays for `merge`."""
     n_slots = 4
     while n_slots < 2 * n_models:
         n_slots *= 2
+    rounded, ratios = np.empty(n_models), np.empty(n_models)
     slots, cells = np.empty(n_slots, np.int64), np.empty((n_models, 2), np.int64)
-    return slots, cells, np.empty((n_models, 6)), np.zeros(n_models, np.int64)
+    return rounded, ratios, slots, cells, np.empty((n_models, 6))
 
 
 @jit
-def _distribution(tables, shape, z):
+def _distribution(table, z):
     """Distribution function and density, by cubic interpolation."""
-    x = (math.asinh(z) + REACH) * STEPS_PER_UNIT
-    j = int(x)
-    if not x >= 0.0:
+    if -NEAR < z < NEAR:
+        return _interpolate(table, 0, (z + NEAR) * NEAR_STEPS, NEAR_STEPS)
+    x = (math.asinh(z) + FAR) * FAR_STEPS
+    if not x > 0.0:
         return 0.0, 0.0
-    if j >= tables.shape[1] - 1:
+    if not x < N_FAR - 1:
         return 1.0, 0.0
+    cdf, slope = _interpolate(table, N_NEAR, x, FAR_STEPS)
+    return cdf, slope / math.sqrt(1.0 + z * z)
+
+
+@jit
+def _interpolate(table, first, x, steps):
+    """Value and derivative at `x`, counted in steps from row `first`."""
+    j = int(x)
     t = x - j
-    left, right = tables[shape, j, 0], tables[shape, j + 1, 0]
-    rise_left, rise_right = tables[shape, j, 1] / STEPS_PER_UNIT, tables[shape, j + 1, 1] / STEPS_PER_UNIT
-    jump = right - left
-    c2 = 3.0 * jump - 2.0 * rise_left - rise_right
-    c3 = rise_left + rise_right - 2.0 * jump
-    slope = (rise_left + t * (2.0 * c2 + 3.0 * t * c3)) * STEPS_PER_UNIT
-    return left + t * (rise_left + t * (c2 + t * c3)), max(slope, 0.0) / math.sqrt(1.0 + z * z)
+    j += first
+    left, rise = table[j, 0], table[j, 1] / steps
+    jump, next_rise = table[j + 1, 0] - left, table[j + 1, 1] / steps
+    c2 = 3.0 * jump - 2.0 * rise - next_rise
+    c3 = rise + next_rise - 2.0 * jump
+    return left + t * (rise + t * (c2 + t * c3)), max((rise + t * (2.0 * c2 + 3.0 * t * c3)) * steps, 0.0)
 
 
 @jit
@@ -164,7 +194,7 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
     location, spread
         (rows, models).
     tables
-        (shapes, nodes, 2): distribution functions and their derivatives in asinh(z).
+        (shapes, `N_NEAR + N_FAR`, 2): distribution functions, their derivatives in z, or asinh(z).
     levels
         In ascending order.
     standard
@@ -173,20 +203,22 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
         (rows, levels).
     """
     n_rows, n_models = location.shape
-    slots, cells, merged, _ = _work_space(n_models)
+    rounded, ratios, slots, cells, merged = _work_space(n_models)
     for i in range(n_rows):
-        count = merge(location[i], spread[i], probabilities, shapes, slots, cells, merged)
+        count = merge(
+            location[i], spread[i], probabilities, shapes, _NARROWEST_OF_ALL, rounded, ratios, slots, cells, merged
+        )
         for q in range(len(levels)):
             low, high, sure = math.inf, -math.inf, 0.0
             for k in range(count):
                 x = merged[k, 1] + merged[k, 2] * standard[int(merged[k, 3]), q]
                 low, high, sure = min(low, x), max(high, x), sure + merged[k, 0] * x
             x = sure if q == 0 or not low <= out[i, q - 1] <= high else max(sure, out[i, q - 1])
-            enough = 1e-9 * min(levels[q], 1.0 - levels[q])
+            enough = _ENOUGH * min(levels[q], 1.0 - levels[q])
             for _ in range(_MOST_STEPS):
                 below, density = -levels[q], 0.0
                 for k in range(count):
-                    cdf, pdf = _distribution(tables, int(merged[k, 3]), (x - merged[k, 1]) / merged[k, 2])
+                    cdf, pdf = _distribution(tables[int(merged[k, 3])], (x - merged[k, 1]) / merged[k, 2])
                     below += merged[k, 0] * cdf
                     density += merged[k, 0] * pdf / merged[k, 2]
                 if below > 0.0:
@@ -201,25 +233,49 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
 
 
 @jit
-def mixture_masses(location, spread, probabilities, low, high, masses):
-    """Probabilities of equal cells between `low` and `high` under mixtures of normal distributions.
+def mixture_masses(location, spread, probabilities, table, negligible, places, masses):
+    """Put a mixture of normal distributions into cells of equal width.
 
-    The first and the last cell have what is beyond them too. `masses` is (rows, cells).
+    Parameters
+    ----------
+    location, spread
+        (rows, models).
+    table
+        Of the normal distribution; see `mixture_quantiles`.
+    negligible
+        Share of the probability that a component may have beyond the cells.
+    places, masses
+        (rows, cells): middles and probabilities of the cells. The first and the last have what is beyond them too.
     """
     n_rows, n_models = location.shape
-    slots, cells, merged, shapes = _work_space(n_models)
+    rounded, ratios, slots, cells, merged = _work_space(n_models)
+    shapes = np.zeros(n_models, np.int64)
     n_cells = masses.shape[1]
     for i in range(n_rows):
-        count = merge(location[i], spread[i], probabilities, shapes, slots, cells, merged)
-        step = (high[i] - low[i]) / n_cells
-        masses[i] = 0.0
+        count = merge(
+            location[i], spread[i], probabilities, shapes, _NARROWEST_OF_ALL, rounded, ratios, slots, cells, merged
+        )
+        total, heaviest = 0.0, 0.0
         for k in range(count):
-            before, scale = 0.0, merged[k, 2] * math.sqrt(2.0)
-            for j in range(n_cells):
-                edge = low[i] + (j + 1) * step
-                until = 0.5 * math.erfc((merged[k, 1] - edge) / scale) if j < n_cells - 1 else 1.0
+            total, heaviest = total + merged[k, 0], max(heaviest, merged[k, 0])
+        low, high = math.inf, -math.inf
+        for k in range(count):
+            ratio = merged[k, 0] / (negligible * total)
+            if ratio > 1.0 or merged[k, 0] == heaviest:
+                reach = merged[k, 2] * math.sqrt(2.0 * math.log(max(ratio, 2.0)))
+                low, high = min(low, merged[k, 1] - reach), max(high, merged[k, 1] + reach)
+        step = (high - low) / n_cells
+        for j in range(n_cells):
+            places[i, j], masses[i, j] = low + (j + 0.5) * step, 0.0
+        for k in range(count):
+            reach = NEAR * merged[k, 2]
+            before, j = 0.0, int(min(max((merged[k, 1] - reach - low) / step, 0.0), n_cells - 1.0))
+            while before < 1.0:
+                edge = low + (j + 1) * step
+                z = (edge - merged[k, 1]) / merged[k, 2]
+                until = _distribution(table, z)[0] if j < n_cells - 1 and z < NEAR else 1.0
                 masses[i, j] += merged[k, 0] * (until - before)
-                before = until
+                before, j = until, j + 1
 
 
 @jit
@@ -242,9 +298,10 @@ def share_moments(location, spread, probabilities, code, nodes, weights, steps, 
     E h = int h'(t) P(eta > t) dt, and likewise for h^2; `steps` has t, and h' and (h^2)' times the distance of the t.
     """
     n_rows, n_models = location.shape
-    slots, cells, merged, shapes = _work_space(n_models)
+    rounded, ratios, slots, cells, merged = _work_space(n_models)
+    shapes = np.zeros(n_models, np.int64)
     for i in range(n_rows):
-        count = merge(location[i], spread[i], probabilities, shapes, slots, cells, merged)
+        count = merge(location[i], spread[i], probabilities, shapes, _SMOOTH, rounded, ratios, slots, cells, merged)
         first, second = 0.0, 0.0
         for k in range(count):
             weight, place, width = merged[k, 0], merged[k, 1], merged[k, 2]

@@ -119,19 +119,17 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
         return _linear_quantiles(average, rows, wanted, with_noise=of == "response")
     if of == "mean":
         return average.family.mean(_linear_quantiles(average, rows, wanted))
-    extremes = _linear_quantiles(average, rows, np.array([_NEGLIGIBLE, 1.0 - _NEGLIGIBLE]))
     groups, dispersions = _groups_of_dispersion(average)
+    normal = _tables(np.array([np.inf]))[0]
     out = np.empty((len(rows.X), len(wanted)))
     for here in _located(average, rows):
-        low, high = np.ascontiguousarray(extremes[here.rows].T)
-        weights = np.empty((len(groups), len(low), _CELLS))
-        for probabilities, masses in zip(groups, weights, strict=True):
-            kernels.mixture_masses(here.location, here.spread, probabilities, low, high, masses)
-        middles = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
+        places, masses = np.empty((2, len(groups), len(here.location), _CELLS))
+        for g, probabilities in enumerate(groups):
+            kernels.mixture_masses(here.location, here.spread, probabilities, normal, _NEGLIGIBLE, places[g], masses[g])
         mixture = MeanMixture(
             average.family,
-            np.tile(average.family.mean(middles), (len(groups), 1)),
-            np.vstack([masses.T for masses in weights]),
+            average.family.mean(places.transpose(0, 2, 1).reshape(-1, len(here.location))),
+            masses.transpose(0, 2, 1).reshape(-1, len(here.location)),
             np.repeat(dispersions, _CELLS)[:, None],
             rows.trials[here.rows],
         )
@@ -175,11 +173,13 @@ def _linear_quantiles(average: ModelAverage, rows: Rows, levels: FloatArray, *, 
 
 
 def _tables(degrees: FloatArray) -> FloatArray:
-    """Distribution functions of Student's t (normal for infinite degrees), and derivatives, in asinh(z)."""
+    """Distribution functions of Student's t (normal for infinite degrees) and derivatives, as the kernels take them."""
     from scipy import stats
 
-    x = np.arange(2 * kernels.REACH * kernels.STEPS_PER_UNIT + 1) / kernels.STEPS_PER_UNIT - kernels.REACH
-    z, slope = np.sinh(x), np.cosh(x)
+    near = np.linspace(-kernels.NEAR, kernels.NEAR, kernels.N_NEAR)
+    far = np.linspace(-kernels.FAR, kernels.FAR, kernels.N_FAR)
+    z = np.concatenate([near, np.sinh(far)])
+    slope = np.concatenate([np.ones_like(near), np.cosh(far)])
     tables = np.empty((len(degrees), len(z), 2))
     for table, df in zip(tables, degrees.tolist(), strict=True):
         distribution = stats.norm if np.isinf(df) else stats.t(max(df, 1e-3))
@@ -191,7 +191,7 @@ def _standard_quantiles(degrees: FloatArray, levels: FloatArray) -> FloatArray:
     from scipy import stats
 
     rows = [stats.norm.ppf(levels) if np.isinf(df) else stats.t.ppf(levels, max(df, 1e-3)) for df in degrees.tolist()]
-    return np.asarray(np.clip(np.array(rows), -np.sinh(kernels.REACH), np.sinh(kernels.REACH)))
+    return np.asarray(np.clip(np.array(rows), -np.sinh(kernels.FAR), np.sinh(kernels.FAR)))
 
 
 def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str) -> FloatArray:
