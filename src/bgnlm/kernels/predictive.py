@@ -11,7 +11,7 @@ import numpy as np
 from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.families import CLOGLOG, LOGIT, PROBIT
 
-_BLOCK = 512  # rows worked on at a time, for which everything stays in the fastest memory
+_BLOCK = 256  # rows worked on at a time, for which everything stays in the fastest memory
 _CELL = 0.1875  # components within so many of their own widths may be merged
 _DROPPED_BITS = 49  # of a width; three binary digits are left: widths that differ by an eighth at most may be merged
 _NARROWEST = 1e-13  # relative to the place: a component without spread is a very narrow one

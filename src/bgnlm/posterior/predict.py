@@ -17,7 +17,8 @@ from bgnlm.likelihood.families import FARTHEST, Family
 from bgnlm.likelihood.response import MeanMixture, draw_response, response_variance
 from bgnlm.posterior.average import ModelAverage
 
-_ROWS = 2048  # worked on at a time
+_ROWS = 2048  # for which features are computed at a time
+_LOCATED_ROWS = 256  # for which the linear predictors of all models are held, in the processor's cache
 _HERMITE = 11  # nodes of the normal distribution
 _CELLS = 32  # of the linear predictor, which stand for its distribution
 _NEGLIGIBLE = 1e-5
@@ -230,21 +231,24 @@ def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows,
 
 
 def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> Iterator[_Located]:
-    for here, columns in _columns(average, rows):
-        location = np.empty((columns.shape[1], len(average)))
-        spread = np.empty(location.shape if with_spread else (0, 0))
-        kernels.locate(
-            columns,
-            average.starts.astype(np.int64),
-            average.members.astype(np.int64),
-            average.coefficients,
-            average.factors,
-            with_spread,
-            location,
-            spread,
-        )
-        location += rows.offset[here, None]
-        yield _Located(here, location, spread)
+    starts, members = average.starts.astype(np.int64), average.members.astype(np.int64)
+    for place, columns in _columns(average, rows):
+        for low in range(place.start, place.stop, _LOCATED_ROWS):
+            here = slice(low, min(low + _LOCATED_ROWS, place.stop))
+            location = np.empty((here.stop - low, len(average)))
+            spread = np.empty(location.shape if with_spread else (0, 0))
+            kernels.locate(
+                np.ascontiguousarray(columns[:, low - place.start : here.stop - place.start]),
+                starts,
+                members,
+                average.coefficients,
+                average.factors,
+                with_spread,
+                location,
+                spread,
+            )
+            location += rows.offset[here, None]
+            yield _Located(here, location, spread)
 
 
 def _columns(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, FloatArray]]:
