@@ -104,7 +104,7 @@ def _likelihood_in_words(problem: SearchProblem) -> str:
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
     floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
-    orders = f", sets of {likelihood.n_slots}" if likelihood.n_slots else ""
+    orders = ", models as sets" if likelihood.n_slots else ""
     return f"coefficients: {coefficients}{information}{floor}{orders}"
 
 

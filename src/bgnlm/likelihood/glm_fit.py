@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from bgnlm._typing import FloatArray, IntArray
+from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm.kernels import glm as kernels
 from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import GlmStatistics
@@ -144,25 +145,40 @@ class GlmPopulation:
             return self._nothing(size)
         if self.score.prior.name == "script":
             return script_fit(statistics, columns)
-        data, dispersion, enough = statistics.data, statistics.dispersion, kernels.ENOUGH
-        work, nothing = kernels.workspace(len(data.y), size), kernels.workspace(len(data.y), 0)
-        unit, null = np.append(statistics.intercept, np.zeros(size)), np.array([statistics.intercept])
+        unit = np.append(statistics.intercept, np.zeros(size))
         precision, shrinkage = self.score.precision(columns, mean_u)
-        mode = kernels.fit_mode(data, dispersion, columns, size, precision, enough, unit, work)
-        without = kernels.fit_mode(data, dispersion, columns, 0, np.empty((0, 0)), enough, null, nothing)
+        mode, work = self._maximise(columns, precision, unit)
         factor = _covariance_factor(work, size)
         if not (np.isfinite(factor).all() and np.isfinite(unit).all()):
             return self._nothing(size)
-        gain = mode.log_likelihood + self.score.constants(np.array([mode.dispersion]))[0]
-        gain -= without.log_likelihood + self.score.constants(np.array([without.dispersion]))[0]
-        return *_to_data_scale(statistics, columns, unit, factor, shrinkage), float(mode.dispersion), float(gain)
+        gain = self._log_likelihood(mode) - self._null_log_likelihood
+        return *_to_data_scale(statistics, columns, unit, factor, shrinkage), float(mode.dispersion), gain
+
+    def _maximise(
+        self, columns: IntArray, precision: FloatArray, start: FloatArray
+    ) -> tuple[kernels.Mode, kernels.Workspace]:
+        """Find the mode; `start` becomes its coefficients."""
+        data, dispersion, size = self.score.statistics.data, self.score.statistics.dispersion, len(columns)
+        work = kernels.workspace(len(data.y), size)
+        return kernels.fit_mode(data, dispersion, columns, size, precision, kernels.ENOUGH, start, work), work
+
+    def _log_likelihood(self, mode: kernels.Mode) -> float:
+        """Log-likelihood with the constants that differ between models."""
+        if not self.score.statistics.family.has_dispersion:
+            return float(mode.log_likelihood)
+        return float(mode.log_likelihood + self.score.constants(np.array([mode.dispersion]))[0])
+
+    @cached_property
+    def _null_log_likelihood(self) -> float:
+        start = np.array([self.score.statistics.intercept])
+        return self._log_likelihood(self._maximise(np.empty(0, np.int64), np.empty((0, 0)), start)[0])
 
 
 def _covariance_factor(work: kernels.Workspace, size: int) -> FloatArray:
     """F with covariance F F' of intercept and slopes; NaN where the information has no factor."""
     factor = np.full((size + 1, size + 1), np.nan)
-    lower = np.tril(work.factor[:size, :size])
-    if np.isfinite(lower).all() and (np.diag(lower) > 0).all() and work.moments[0] > 0:
+    lower = np.where(_lower_triangle(size), work.factor[:size, :size], 0.0)
+    if np.isfinite(lower).all() and (lower.diagonal() > 0).all() and work.moments[0] > 0:
         factor[1:, 1:] = np.linalg.inv(lower).T
         # The intercept at the centre of the columns is independent of the slopes.
         factor[1:, 0], factor[0, 0] = 0.0, 1.0 / math.sqrt(work.moments[0])
@@ -170,15 +186,19 @@ def _covariance_factor(work: kernels.Workspace, size: int) -> FloatArray:
     return factor
 
 
+@lru_cache
+def _lower_triangle(size: int) -> BoolArray:
+    return np.tri(size, dtype=np.bool_)
+
+
 def _to_data_scale(
     statistics: GlmStatistics, columns: IntArray, unit: FloatArray, factor: FloatArray, shrinkage: float
 ) -> tuple[FloatArray, FloatArray]:
     """Undo centring and scaling of the columns, after shrinking the slopes about the centre."""
     means, norms = statistics.means[columns], statistics.norms[columns]
-    back = np.eye(len(unit))
-    back[1:, 1:] = np.diag(1.0 / norms)
-    back[0, 1:] = -means / norms
-    shrunk = np.append(unit[0], shrinkage * unit[1:])
-    scaled = factor.copy()
-    scaled[1:] *= math.sqrt(shrinkage)
-    return back @ shrunk, back @ scaled
+    coefficients, scaled = unit.copy(), factor.copy()
+    coefficients[1:] *= shrinkage / norms
+    scaled[1:] *= (math.sqrt(shrinkage) / norms)[:, None]
+    coefficients[0] -= means @ coefficients[1:]
+    scaled[0] -= means @ scaled[1:]
+    return coefficients, scaled

@@ -1,7 +1,7 @@
 """Scores of generalized linear models under the priors on the coefficients."""
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -191,8 +191,9 @@ class GlmScore:
         else:
             parameters = [mixture_parameters(self.prior, n, size) or _ZELLNER_SIOW for size in sizes]
         is_zellner_siow = parameters[0] is _ZELLNER_SIOW
-        log_norms = {row: log_normaliser(self._density(size)) for size, row in enumerate(parameters) if not maximise}
-        log_norm = np.array([log_norms.get(row, 0.0) for row in parameters])
+        log_norm = np.array(
+            [0.0 if maximise else _log_normaliser(None if is_zellner_siow else row, n) for row in parameters]
+        )
         a, b, s, r, v, kappa = np.array(parameters).T.copy()
         # Begin at g = n, or in the middle of what the prior allows, with the step that the narrowest integrand needs.
         first_x = np.where((v > 0.5 * n) | is_zellner_siow, 0.0, np.log(v / (1.0 + n)))
@@ -272,5 +273,13 @@ class GlmScore:
         return self.statistics.n_obs if self.prior["g"] is None else float(self.prior["g"])
 
     def _density(self, size: int) -> MixingDensity:
-        parameters = mixture_parameters(self.prior, self.statistics.n_obs, size)
-        return zellner_siow(self.statistics.n_obs) if parameters is None else density_of(parameters)
+        return _density_of(mixture_parameters(self.prior, self.statistics.n_obs, size), self.statistics.n_obs)
+
+
+def _density_of(parameters: MixtureParameters | None, n_obs: float) -> MixingDensity:
+    return zellner_siow(n_obs) if parameters is None else density_of(parameters)
+
+
+@lru_cache(maxsize=4096)
+def _log_normaliser(parameters: MixtureParameters | None, n_obs: float) -> float:
+    return log_normaliser(_density_of(parameters, n_obs))
