@@ -28,9 +28,10 @@ FIRST_SCORES = {
 _TIMED = "from time import perf_counter; start = perf_counter()\n{}\nprint(perf_counter() - start)"
 
 
-def seconds(code: str, cache: str) -> float:
+def seconds(code: str, cache: str, bytecode: str) -> float:
     """Seconds that the code takes in a new process, the start of Python itself apart."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": bytecode}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as after an installation
     done = subprocess.run(
         [sys.executable, "-c", _TIMED.format(code)], env=environment, capture_output=True, text=True, check=True
     )
@@ -38,13 +39,15 @@ def seconds(code: str, cache: str) -> float:
 
 
 def main() -> None:
-    for name, code in IMPORTS.items():
-        print(f"{name:<42} {statistics.median(seconds(code, '') for _ in range(REPEATS)):6.3f} s")
-    for name, code in FIRST_SCORES.items():
-        with tempfile.TemporaryDirectory() as cache:
-            print(f"{f'first {name}, nothing compiled':<42} {seconds(code, cache):6.3f} s")
-            again = statistics.median(seconds(code, cache) for _ in range(REPEATS))
-            print(f"{'the same in the next process':<42} {again:6.3f} s")
+    with tempfile.TemporaryDirectory() as bytecode:
+        for name, code in IMPORTS.items():
+            seconds(code, "", bytecode)
+            print(f"{name:<42} {statistics.median(seconds(code, '', bytecode) for _ in range(REPEATS)):6.3f} s")
+        for name, code in FIRST_SCORES.items():
+            with tempfile.TemporaryDirectory() as cache:
+                print(f"{f'first {name}, nothing compiled':<42} {seconds(code, cache, bytecode):6.3f} s")
+                again = statistics.median(seconds(code, cache, bytecode) for _ in range(REPEATS))
+                print(f"{'the same in the next process':<42} {again:6.3f} s")
 
 
 if __name__ == "__main__":

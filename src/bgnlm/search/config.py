@@ -72,8 +72,8 @@ class SearchConfig:
     population_size
         s; None for 15, or five more than there are inputs, at most 50.
     n_populations
-        T, the initial one included; None for 40, or half the number of observations if that is less, but 10 at
-        least.
+        T, the initial one included; None for 10 if there are up to 30 observations, 40 from 75 on, and a number in
+        proportion between.
     n_initial_inputs
         q_0: inputs that marginal testing leaves for the initial population; None for as many as fit.
     n_initial_steps, n_explore_steps, n_final_steps
@@ -103,7 +103,8 @@ class SearchConfig:
     max_models
         Models stored at most, the most probable.
     n_averaged
-        Models that predictions are averaged over at most, the most probable.
+        Models that predictions are averaged over at most, the most probable; None for 1000, or fewer where there are
+        less than 100 observations.
     patience
         Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
     max_seconds
@@ -131,17 +132,26 @@ class SearchConfig:
     n_draws: int = _BY_THE_DATA
     window: float = 20.0
     max_models: int = 200_000
-    n_averaged: int = 1000
+    n_averaged: int = _BY_THE_DATA
     patience: int | None = None
     max_seconds: float | None = None
     mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
 
     def __post_init__(self) -> None:
-        for name in ("candidate_rows", "max_models", "n_averaged"):
+        for name in ("candidate_rows", "max_models"):
             check_count(getattr(self, name), name, low=1)
         for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models"):
             check_count(getattr(self, name), name)
-        for name in ("population_size", "n_populations", "n_candidates", "n_draws", "n_initial_inputs", "patience"):
+        optional = (
+            "population_size",
+            "n_populations",
+            "n_candidates",
+            "n_draws",
+            "n_averaged",
+            "n_initial_inputs",
+            "patience",
+        )
+        for name in optional:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, low=1)
         check_number(self.keep_threshold, "keep_threshold", low=0.0, high=1.0)
@@ -158,9 +168,10 @@ class SearchConfig:
 def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
     """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
     numbers = {
-        "n_populations": min(40, max(10, int(n_obs / 2))),
+        "n_populations": min(40, max(10, int(n_obs / 1.5 - 10))),
         "n_candidates": min(300, max(100, int(3 * n_obs))),
         "n_draws": min(500, max(100, int(3 * n_obs))),
+        "n_averaged": min(1000, max(300, int(10 * n_obs))),
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
     missing: Any = {name: value for name, value in numbers.items() if getattr(config, name) is None}
