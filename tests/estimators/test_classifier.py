@@ -1,6 +1,8 @@
 """`BGNLMClassifier`: classes of every type, two of them and more."""
 
+import itertools
 import pickle
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
-from bgnlm.errors import DataError, ModelStatusWarning, SettingError
+from bgnlm.errors import DataError, ModelStatusWarning, SearchStoppedWarning, SettingError
 
 QUICK = SearchConfig(n_populations=3, population_size=6, n_candidates=30)
 N = 60
@@ -304,6 +306,30 @@ def test_weights_are_routed():
         )
     assert ((results["test_score"] >= 0.0) & (results["test_score"] <= 1.0)).all()
     assert results["estimator"][0].searches_[0].n_obs != N / 2
+
+
+def test_three_classes_after_an_interruption(monkeypatch):
+    """The class that is searched ends as after Ctrl-C; the others are searched as short as can be, and all predict."""
+
+    @contextmanager
+    def interrupting(*_):
+        calls = itertools.count()
+
+        def report(_):
+            if next(calls) == 1:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setattr("bgnlm.estimators.base.progress_of", interrupting)
+    model = BGNLMClassifier(search=SearchConfig(n_populations=6, population_size=8), n_chains=1, random_state=0)
+    with pytest.warns(SearchStoppedWarning, match="interrupted"):
+        model.fit(inputs(), thirds())
+    assert model.diagnostics_[0].endings == ("interrupted",)
+    populations = [len(found.history[0]) for found in model.diagnostics_]
+    assert populations[0] < 6
+    assert populations[1:] == [1, 1]
+    assert model.predict_proba(inputs()).sum(axis=1) == pytest.approx(np.ones(N))
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
