@@ -63,7 +63,11 @@ def test_a_missing_file_in_the_named_folder(small_recipe, tmp_path, monkeypatch,
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"other", gzip.compress(b"other"), gzip.compress(SMALL_TABLE.encode())[:-9]])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"other", gzip.compress(b"other"), gzip.compress(SMALL_TABLE.encode())[:-9]],
+    ids=["empty", "other", "compressed", "cut off"],
+)
 def test_a_wrong_file_in_the_named_folder(content, small_recipe, tmp_path, monkeypatch, no_download):
     path = put(tmp_path, small_recipe, content)
     monkeypatch.setenv("BGNLM_DATA", str(tmp_path))
@@ -86,7 +90,9 @@ def test_what_is_in_the_cache_needs_no_pooch(small_recipe, cache, no_pooch, no_d
     assert list(load_abalone().y) == [15, 7, 9]
 
 
-@pytest.mark.parametrize("content", [b"", b"other", gzip.compress(SMALL_TABLE.encode())[:-9]])
+@pytest.mark.parametrize(
+    "content", [b"", b"other", gzip.compress(SMALL_TABLE.encode())[:-9]], ids=["empty", "other", "cut off"]
+)
 def test_a_spoilt_cache_is_mended(content, small_recipe, cache, server):
     path = put(cache, small_recipe, content)
     assert list(load_abalone().y) == [15, 7, 9]
