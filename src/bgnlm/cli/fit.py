@@ -65,6 +65,9 @@ def _add_model(group: Any) -> None:
     group.add_argument("--penalty", type=penalty, default="bic", help="bic, aic, or a number of nats per operation")
     group.add_argument("--coefficient-prior", default="auto", metavar="NAME", help="robust, hyper-g/n, jeffreys, ...")
     group.add_argument("--noise-floor", type=number(0.0, 1.0), default=0.0, metavar="X", help="as a share of sd(y)")
+    group.add_argument(
+        "--projection-weights", choices=("naive", "concave", "deep"), default="naive", help="how they are fitted"
+    )
     group.add_argument("--max-depth", type=whole_number(0), default=5, metavar="D", help="0 for linear models")
 
 
@@ -117,6 +120,7 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
         "coefficient_prior": options.coefficient_prior,
         "penalty": options.penalty,
         "max_depth": options.max_depth,
+        "projection_weights": options.projection_weights,
         "missing": options.missing,
         "n_chains": options.chains,
         "n_jobs": options.jobs,

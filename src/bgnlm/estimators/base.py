@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -24,7 +24,7 @@ from bgnlm.posterior.predict import Rows, draw_predictive, predict_quantiles
 from bgnlm.report.expressions import expression
 from bgnlm.report.summary import joined, summarize_fit
 from bgnlm.report.tables import by_class, features_table, models_table
-from bgnlm.search.config import SearchConfig
+from bgnlm.search.config import ProjectionWeights, SearchConfig, Strategy
 from bgnlm.search.description import describe, differences
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
@@ -70,7 +70,6 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         self, table: LearntTable, y: FloatArray, sample_weight: Any, offset: Any, family: str
     ) -> SearchProblem:
         """Everything the search needs, from the settings of the estimator."""
-        check_choice(self.projection_weights, "projection_weights", ("naive",))
         max_depth = check_count(self.max_depth, "max_depth")
         if not isinstance(self.latent, Sequence) or len(self.latent):
             raise SettingError(f"latent must be empty: there are no latent components yet; got {self.latent!r}.")
@@ -79,6 +78,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             raise SettingError(f"search must be a SearchConfig or None; got {self.search!r}.")
         if config.limits.max_depth is None:
             config = replace(config, limits=replace(config.limits, max_depth=max_depth))
+        if config.projection_weights is None:
+            config = replace(config, projection_weights=_weight_settings(self.projection_weights))
         if self.max_seconds is not None:
             config = replace(config, max_seconds=check_number(self.max_seconds, "max_seconds", low=0.0))
         return define_problem(
@@ -363,6 +364,12 @@ def _continued(problem: SearchProblem, run: SearchResult | None) -> SearchProble
         return problem
     n_before = run.problem.config.n_populations
     return replace(problem, config=replace(problem.config, n_populations=n_before + problem.config.n_populations))
+
+
+def _weight_settings(given: Any) -> ProjectionWeights:
+    if isinstance(given, ProjectionWeights):
+        return given
+    return ProjectionWeights(strategy=check_choice(given, "projection_weights", get_args(Strategy)))  # type: ignore[arg-type]
 
 
 def _most_populations(problems: Sequence[SearchProblem], n_chains: int) -> int | None:

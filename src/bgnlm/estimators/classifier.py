@@ -58,7 +58,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         coefficient_prior: str | CoefficientPrior = "auto",
         penalty: str | float | ModelPrior = "bic",
         max_depth: int = 5,
-        projection_weights: str = "naive",
+        projection_weights: Any = "naive",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

@@ -115,4 +115,5 @@ def _exact(value: float) -> str:
 def _prior_in_words(problem: SearchProblem) -> str:
     prior = problem.prior
     measure = prior.complexity if isinstance(prior.complexity, str) else "of your own"
-    return f"models: penalty {prior.penalty}, complexity {measure}"
+    weights = f", weights {_exact(prior.weight_cost)}" if prior.weight_cost != 1.0 else ""
+    return f"models: penalty {prior.penalty}, complexity {measure}{weights}"

@@ -45,7 +45,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     max_depth
         D: how deep functions and products may be nested; 0 for linear models.
     projection_weights
-        How weights inside projections are set: "naive", by maximum likelihood of the linear predictor.
+        How weights inside projections are set: "naive", by maximum likelihood of the weighted sum as linear predictor;
+        "concave", of the function of it; "deep", over the weights of all layers; or `bgnlm.search.ProjectionWeights`.
     latent
         Latent components; there are none yet.
     keep
@@ -106,7 +107,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         penalty: str | float | ModelPrior = "bic",
         noise_floor: float = 0.0,
         max_depth: int = 5,
-        projection_weights: str = "naive",
+        projection_weights: Any = "naive",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

@@ -10,11 +10,12 @@ import numpy as np
 from bgnlm.errors import DataError
 from bgnlm.features import Feature, Transform, parse, render
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
+from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior
 
-_OBJECTS = {kind.__name__: kind for kind in (SearchConfig, Limits, MoveProbabilities, MjmcmcSettings, ModelPrior)}
+_KINDS = (SearchConfig, Limits, MoveProbabilities, ProjectionWeights, MjmcmcSettings, ModelPrior)
+_OBJECTS = {kind.__name__: kind for kind in _KINDS}
 
 
 def settings_to_plain(settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

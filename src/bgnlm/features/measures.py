@@ -55,6 +55,21 @@ def operation_count(feature: Feature) -> int:
     return operations
 
 
+def additional_weights(feature: Feature) -> int:
+    """Number of weights inside projections beyond the first of each; 0 if there is no projection."""
+    match feature:
+        case Input():
+            return 0
+        case Modification(operand=operand):
+            return additional_weights(operand)
+        case Multiplication(factors=parts):
+            return sum(map(additional_weights, parts))
+        case Projection(operands=parts):
+            return len(parts) - 1 + sum(map(additional_weights, parts))
+        case _:
+            raise not_a_feature(feature)
+
+
 def leaf_count(feature: Feature) -> int:
     """Count the inputs in a feature, each as often as it occurs."""
     check_features(feature)

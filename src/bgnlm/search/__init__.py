@@ -1,6 +1,6 @@
 """The search for features and models: Algorithms 1 and 2 of the paper, and their settings."""
 
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
+from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior, logic_complexity, script_complexity
 
@@ -9,6 +9,7 @@ __all__ = [
     "MjmcmcSettings",
     "ModelPrior",
     "MoveProbabilities",
+    "ProjectionWeights",
     "SearchConfig",
     "logic_complexity",
     "script_complexity",

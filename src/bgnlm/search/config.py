@@ -3,16 +3,17 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
-from bgnlm._validation import check_count, check_number
+from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.search.mjmcmc import MjmcmcSettings
 
+Strategy = Literal["naive", "concave", "deep"]
 Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 # Up to so many columns all models are scored; beyond, sampling finds nearly all the mass in less time.
 MOST_GAUSSIAN = 20
 MOST_GLM = 10
 MOST_SURROGATE = 20
-_BY_THE_DATA: Any = None  # a number that `resolved` fills in
+_BY_THE_DATA: Any = None  # `resolved` fills it in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,39 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProjectionWeights:
+    """How the weights inside g(alpha_0 + sum of alpha_k F_k) are set: strategies 1 to 3 of section 2.1.1.
+
+    Parameters
+    ----------
+    strategy
+        "naive": maximum likelihood of alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum
+        likelihood of b_0 + b_1 g(...) as linear predictor, weights inside the F_k as they are. "deep": the same over
+        the weights of all layers.
+    n_starts
+        Optimisations of "concave" and "deep", of which the best is kept. The first starts from the naive weights,
+        others from random ones that depend on the feature alone, so that one structure always becomes one feature.
+    literal
+        Leave out b_0 and b_1, as the paper writes it: then a bounded g does not reach a response out of its range.
+    without_gradient
+        What "concave" and "deep" do where g, or a function of a projection inside, has no derivative (indicators,
+        cut points, functions of your own): "search" without gradients, or "refuse" such transforms.
+    """
+
+    strategy: Strategy = "naive"
+    n_starts: int = 2
+    literal: bool = False
+    without_gradient: Literal["search", "refuse"] = "search"
+
+    def __post_init__(self) -> None:
+        check_choice(self.strategy, "strategy", get_args(Strategy))
+        check_count(self.n_starts, "n_starts", low=1)
+        check_choice(self.without_gradient, "without_gradient", ("search", "refuse"))
+        if not isinstance(self.literal, bool):
+            raise SettingError(f"literal must be True or False; got {self.literal!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchConfig:
     """How GMJMCMC searches (section 3.2 of the paper).
 
@@ -86,6 +120,8 @@ class SearchConfig:
         How features are made and how large they may be.
     transform_weights
         P_G: one weight for each transform; None for equal ones.
+    projection_weights
+        How weights of projections are set; None for what an estimator says, or "naive".
     informed
         Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
         and what they explain alone; 0 for the paper's algorithm.
@@ -125,6 +161,7 @@ class SearchConfig:
     moves: MoveProbabilities = field(default_factory=MoveProbabilities)
     limits: Limits = field(default_factory=Limits)
     transform_weights: tuple[float, ...] | None = None
+    projection_weights: ProjectionWeights = _BY_THE_DATA
     informed: float = 0.5
     n_candidates: int = _BY_THE_DATA
     candidate_rows: int = 20_000
@@ -163,18 +200,21 @@ class SearchConfig:
             raise SettingError(f"engine must be one of {', '.join(map(repr, get_args(Engine)))}; got {self.engine!r}.")
         for name, kind in (("moves", MoveProbabilities), ("limits", Limits), ("mjmcmc", MjmcmcSettings)):
             _check_kind(getattr(self, name), name, kind)
+        if self.projection_weights is not None:
+            _check_kind(self.projection_weights, "projection_weights", ProjectionWeights)
 
 
 def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
     """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
-    numbers = {
+    defaults = {
+        "projection_weights": ProjectionWeights(),
         "n_populations": min(40, max(10, int(n_obs / 1.5 - 10))),
         "n_candidates": min(300, max(100, int(3 * n_obs))),
         "n_draws": min(500, max(100, int(3 * n_obs))),
         "n_averaged": min(1000, max(300, int(10 * n_obs))),
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
-    missing: Any = {name: value for name, value in numbers.items() if getattr(config, name) is None}
+    missing: Any = {name: value for name, value in defaults.items() if getattr(config, name) is None}
     return replace(config, limits=limits, **missing)
 
 

@@ -34,6 +34,7 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
         "functions": {transform.name: _digest_of_function(transform, problem) for transform in problem.all_transforms},
         "penalty": _plain(prior.penalty),
         "complexity": _digest_of_measure(problem) if callable(prior.complexity) else prior.complexity,
+        "weight_cost": prior.weight_cost,
         "keep": [render(feature) for feature in problem.keep],
         **dict(_flat(config)),
     }

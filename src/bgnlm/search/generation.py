@@ -26,13 +26,14 @@ from bgnlm.features import (
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.config import Limits, MoveProbabilities
 from bgnlm.search.problem import SearchProblem
-from bgnlm.search.weights import naive_projection
+from bgnlm.search.weights import WeightSetter
 
 FROM_POPULATION = 0.9  # share of parents that come from the population, if it has any
 _LEAST_WEIGHT = 5e-2
 _CANDIDATES_FROM_POPULATION = 0.8
 _LEAST_CANDIDATE_WEIGHT = 0.2
 _WIDER = 0.5  # probability that a projection takes one operand more
+_ATTEMPTS = 5  # to draw an operand that is not there yet
 
 T = TypeVar("T")
 MakeProjection = Callable[[Transform, Sequence[Feature]], Feature | None]
@@ -167,7 +168,11 @@ class Generator:
         while n_operands < self._limits.max_width and rng.random() < _WIDER:
             n_operands += 1
         transform = self._transform(rng)
-        chosen = {parents.things[parents.draw(rng)]: None for _ in range(n_operands)}
+        chosen: dict[Feature, None] = {}
+        for _ in range(_ATTEMPTS * n_operands):
+            if len(chosen) == n_operands:
+                break
+            chosen[parents.things[parents.draw(rng)]] = None
         return self._projected(transform, list(chosen)) if len(chosen) > 1 else None
 
     def _projected(self, transform: Transform, operands: list[Feature]) -> Feature | None:
@@ -183,13 +188,16 @@ class Generator:
 def make_generator(problem: SearchProblem, likelihood: Likelihood, evaluator: Evaluator) -> Generator:
     """Return the generator of a problem's features; projections get their weights from the data of the evaluator."""
     config = problem.config
-
-    def projection(transform: Transform, operands: Sequence[Feature]) -> Feature | None:
-        return naive_projection(likelihood, evaluator, transform, operands)
-
+    weights = WeightSetter(config.projection_weights, likelihood, evaluator)
     used = problem.X[problem.likelihood.weights > 0]
     is_binary = ((used == 0.0) | (used == 1.0)).all(axis=0)
     binary = frozenset(feature for feature, is_so in zip(problem.inputs, is_binary, strict=True) if is_so)
     return Generator(
-        problem.inputs, problem.transforms, config.transform_weights, config.moves, config.limits, projection, binary
+        problem.inputs,
+        problem.transforms,
+        config.transform_weights,
+        config.moves,
+        config.limits,
+        weights.project,
+        binary,
     )

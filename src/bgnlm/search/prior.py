@@ -11,6 +11,7 @@ from bgnlm._typing import FloatArray
 from bgnlm._validation import check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.features import Feature, leaf_count, operation_count
+from bgnlm.features.measures import additional_weights
 from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
 from bgnlm.likelihood.orders import log_orders
 
@@ -92,25 +93,37 @@ class ModelPrior:
         "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.
+    weight_cost
+        Operations that each weight of a projection beyond the first counts for: 1 in the paper, less to make
+        projections of many features cheaper.
     """
 
     penalty: float | str = "bic"
     complexity: str | Complexity = MULTIPLICITY
     max_model_size: int | None = None
+    weight_cost: float = 1.0
 
     def __post_init__(self) -> None:
         resolve_penalty(self.penalty, 2.0)
+        check_number(self.weight_cost, "weight_cost", low=0.0)
         if self.max_model_size is not None:
             check_count(self.max_model_size, "max_model_size")
         if not callable(self.complexity) and self.complexity not in (MULTIPLICITY, *MEASURES):
             names = ", ".join(map(repr, (MULTIPLICITY, *MEASURES)))
             raise SettingError(f"complexity must be {names} or a function of a feature; got {self.complexity!r}.")
+        if self.weight_cost != 1.0 and self.complexity not in (MULTIPLICITY, "oc", "oc+1"):
+            raise SettingError(
+                f"weight_cost is for complexities that count operations, {MULTIPLICITY!r}, 'oc' and 'oc+1'; "
+                f"got complexity {self.complexity!r}."
+            )
 
     def costs(self, features: Sequence[Feature], n_obs: float, n_inputs: int) -> FloatArray:
         """Nats that each feature costs a model: -log rho(gamma_j = 1)."""
         measure = self.complexity if callable(self.complexity) else MEASURES.get(self.complexity, operation_count)
         penalty = resolve_penalty(self.penalty, n_obs)
         values = np.array([_checked(measure(feature), feature) for feature in features], dtype=np.float64)
+        if self.weight_cost != 1.0:
+            values += (self.weight_cost - 1.0) * np.array([additional_weights(feature) for feature in features])
         if not penalty:  # inf * 0 is not a number; a feature that is ruled out stays ruled out
             return np.where(np.isinf(values), np.inf, 0.0)
         n_slots = self.n_slots(n_inputs)

@@ -141,6 +141,7 @@ def define_problem(
     )
     _check_keep(problem)
     _check_weights(problem)
+    _check_derivatives(problem)
     choose_engine(settings.engine, problem.is_gaussian, problem.population_size)
     return problem
 
@@ -164,6 +165,18 @@ def _check_keep(problem: SearchProblem) -> None:
         raise SettingError(
             f"keep must have fewer features than a population, {problem.population_size}; got {len(problem.keep)}. "
             "Use a larger population_size."
+        )
+
+
+def _check_derivatives(problem: SearchProblem) -> None:
+    settings = problem.config.projection_weights
+    if settings.strategy == "naive" or settings.without_gradient == "search":
+        return
+    lacking = [g.name for g in problem.transforms if g.derivative is None or g.quantile is not None]
+    if lacking:
+        raise SettingError(
+            f"transforms must have a derivative, and no cut point, for weights that are fitted by gradients; got "
+            f'{", ".join(lacking)}. Leave them out, or use ProjectionWeights(without_gradient="search").'
         )
 
 

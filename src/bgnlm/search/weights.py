@@ -1,34 +1,81 @@
-"""Weights alpha of projections, strategy 1 of section 2.1.1: maximum likelihood without the transform."""
+"""Weights alpha of projections (section 2.1.1): the naive ones of strategy 1, and where strategies 2 and 3 start."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm.features import Evaluator, Feature, Transform, project
-from bgnlm.features.nodes import Projection
+from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modify, multiply, project
+from bgnlm.features.gradients import round_weight
+from bgnlm.features.measures import additional_weights
+from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.marginal import Likelihood
+from bgnlm.search.config import ProjectionWeights
+from bgnlm.search.optimized_weights import WeightFit
 
 # A prior this vague leaves the estimate where the data put it, and finite where classes separate.
 _VAGUE = 1e4
 
 
-def naive_projection(
-    likelihood: Likelihood, evaluator: Evaluator, transform: Transform, operands: Sequence[Feature]
-) -> Projection | None:
-    """g(alpha_0 + sum alpha_k F_k) with the weights of h(mu) = alpha_0 + sum alpha_k F_k; None if they do not exist."""
-    columns = evaluator.matrix(operands)
-    if not np.isfinite(columns).all():
-        return None
-    coefficients = _fit(likelihood, columns)
-    if coefficients is None or np.count_nonzero(coefficients[1:]) < 2:
-        return None
-    rounded = [float(f"{value:.8g}") for value in coefficients]
-    return project(transform, operands, rounded[1:], rounded[0])
+class WeightSetter:
+    """Makes projections, with weights from the data."""
+
+    def __init__(self, settings: ProjectionWeights, likelihood: Likelihood, evaluator: Evaluator) -> None:
+        self._settings = settings
+        self._likelihood = likelihood
+        self._evaluator = evaluator
+        self._fit = WeightFit(settings, likelihood, evaluator)
+
+    def project(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
+        """Return g(alpha_0 + sum alpha_k F_k); None if there are no such weights, or one of them is 0."""
+        if self._settings.strategy == "naive":
+            coefficients = self._naive(operands)
+            if coefficients is None:
+                return None
+            weights = [round_weight(value) for value in coefficients]
+            return project(transform, operands, weights[1:], weights[0]) if all(weights[1:]) else None
+        if self._settings.strategy == "deep":
+            operands = [self._restarted(operand) for operand in operands]
+        return self._fit.best(self._start(transform, operands))
+
+    def _naive(self, operands: Sequence[Feature]) -> FloatArray | None:
+        """Strategy 1: h(mu) = alpha_0 + sum alpha_k F_k; None if these weights do not exist."""
+        columns = self._evaluator.matrix(operands)
+        if not np.isfinite(columns[self._likelihood.weights > 0]).all():
+            return None
+        return linear_weights(self._likelihood, columns)
+
+    def _start(self, transform: Transform, operands: Sequence[Feature]) -> Projection:
+        """A projection in the direction of the naive weights, whose argument has mean 0 and standard deviation 1."""
+        coefficients = self._naive(operands)
+        weights = np.ones(len(operands)) if coefficients is None else coefficients[1:]
+        columns, share = self._evaluator.matrix(operands), self._likelihood.weights / self._likelihood.weights.sum()
+        columns = np.where(share[:, None] > 0.0, columns, 0.0)
+        weights = np.where(weights == 0.0, 1e-3 * np.abs(weights).max() or 1.0, weights)
+        argument = columns @ weights
+        mean = float(share @ argument)
+        deviation = float(np.sqrt(share @ np.square(argument - mean))) or 1.0
+        return project(transform, operands, (weights / deviation).tolist(), -mean / deviation)
+
+    def _restarted(self, feature: Feature) -> Feature:
+        """The feature with the weights that strategy 3 starts from, which depend on its structure alone."""
+        if not additional_weights(feature):
+            return feature
+        match feature:
+            case Modification(transform=transform, operand=operand):
+                again: Feature = modify(transform, self._restarted(operand))
+            case Multiplication(factors=factors):
+                again = multiply(*map(self._restarted, factors))
+            case Projection(transform=transform, operands=operands):
+                again = self._start(transform, [self._restarted(operand) for operand in operands])
+            case Input():
+                again = feature
+        return learn_cut_points(again, self._evaluator, self._likelihood.weights)
 
 
-def _fit(likelihood: Likelihood, columns: FloatArray) -> FloatArray | None:
+def linear_weights(likelihood: Likelihood, columns: FloatArray) -> FloatArray | None:
+    """Maximum likelihood of a linear predictor: intercept and slopes; None if it does not exist."""
     if likelihood.family.name == "gaussian":
         return _least_squares(likelihood, columns)
     prior = CoefficientPrior("g", g=_VAGUE * float(likelihood.weights.sum()))
