@@ -99,8 +99,10 @@ def check_weights(sample_weight: Any, n_obs: int) -> FloatArray:
 
 
 def check_offset(offset: Any, n_obs: int) -> FloatArray:
-    """Check for a known part of the linear predictor; None means zero."""
-    return np.zeros(n_obs) if offset is None else _per_row(offset, "offset", n_obs)
+    """Check for a known part of the linear predictor; None means zero, a number is that of all rows."""
+    if offset is None or (isinstance(offset, Real) and not isinstance(offset, bool)):
+        offset = np.full(n_obs, 0.0 if offset is None else float(offset))
+    return _per_row(offset, "offset", n_obs)
 
 
 def column_names(X: Any, n_columns: int, names: Sequence[str] | None = None) -> tuple[str, ...]:

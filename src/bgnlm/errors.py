@@ -53,5 +53,9 @@ class CheckpointWarning(BgnlmWarning):
     """A checkpoint is continued under circumstances that may change the last digits of the result."""
 
 
+class MissingOffsetWarning(BgnlmWarning):
+    """A model that was fitted with an offset predicts without one, as if it were 0."""
+
+
 class UnseenLevelWarning(BgnlmWarning):
     """A categorical column has levels that were not there in training; they count as its most frequent level."""

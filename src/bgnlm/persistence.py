@@ -62,9 +62,8 @@ def write_whole(path: Path, content: bytes) -> None:
         raise OSError(f"{path} is not a file")
     part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
+        part.write_bytes(content)
+        with part.open("r+b") as file:
             os.fsync(file.fileno())
         part.replace(path)
     finally:

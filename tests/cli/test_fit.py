@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import os
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import bgnlm
+from bgnlm.persistence import write_whole
 
 from .conftest import HEADER, QUICK, bodies, write_rows
 
@@ -191,8 +195,26 @@ def test_messages_about_the_target(refused):
     assert "the target 'y' holds 30 different texts" in refused(texts, "y")
     assert "--family gaussian needs numbers; the target 'y' is 't0'" in refused(texts, "y", "--family", "gaussian")
     assert "line 2: --family classification needs classes" in refused(SMALL, "y", "--family", "classification")
-    assert "line 5" in refused(SMALL.replace(",6.0\n", ",-6.0\n"), "y", "--family", "gamma")
-    assert "line 4" in refused(SMALL.replace("\n3,", "\n-3,"), "y", "--weights", "a")
+
+
+def test_messages_name_the_column_behind_an_argument(refused, tmp_path):
+    data = tmp_path / "data.csv"
+    assert refused(SMALL.replace(",6.0\n", ",-6.0\n"), "y", "--family", "gamma") == (
+        f"{data}: column 'y' (--target) of family 'gamma' must be greater than 0; got -6 in line 5. Use another "
+        "family, or leave these rows out."
+    )
+    assert refused(SMALL.replace("\n3,", "\n-3,"), "y", "--weights", "a") == (
+        f"{data}: column 'a' (--weights) must not be negative; got -3 in line 4. A weight says how often a row was "
+        "observed; use 0 to leave it out."
+    )
+    assert refused("a,b,c\n" + "".join(f"{i},{i * i},t{i % 3}\n" for i in range(30)), "c", "--offset", "b") == (
+        f"{data}: column 'b' (--offset) is for two classes; got 3 classes. Leave it out."
+    )
+    shares = "a,y\n" + "".join(f"{i},{i / 40}\n" for i in range(20))
+    assert refused(shares, "y", "--family", "binomial") == (
+        f"{data}: column 'y' (--target) of family 'binomial' must be 0 or 1; got 0.025 in line 3. For shares of "
+        "successes pass the number of trials as --weights."
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,15 +254,95 @@ def test_what_cannot_be_written_is_refused_before_the_search(fails, table, tmp_p
     assert "no permission to write" in fails(*arguments, tmp_path / "m.bgnlm")
 
 
-def test_a_disk_that_is_full_does_not_cost_the_result(fit, table, monkeypatch):
+def test_a_model_does_not_go_to_standard_output(fails, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert fails("fit", table, "--target", "area", "--out", "-", code=2) == (
+        "--out must be a file; a model cannot go to standard output. Give a name, model.bgnlm say."
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_disk_that_is_full_does_not_cost_the_model(fit, table, tmp_path, temporary, monkeypatch, form):
+    out = tmp_path / "m.bgnlm"
+
+    def fail_there(path, content):
+        if path == out:
+            raise OSError(28, "No space left on device")
+        write_whole(path, content)
+
+    monkeypatch.setattr("bgnlm.persistence.write_whole", fail_there)
+    done = fit(table, "area", *INPUTS, "--quiet", *form)
+    (saved,) = temporary.glob("*/*")
+    assert done.code == 1
+    assert "height*width" in done.out
+    assert done.err == f"bgnlm: could not write {out}: No space left on device; the model was saved as {saved}\n"
+    assert bgnlm.load(saved).response_name_ == "area"
+    if form:
+        assert json.loads(done.out)["file"] == str(saved)
+
+
+def test_a_pipe_that_breaks_does_not_cost_the_model(fit, table, tmp_path, temporary, monkeypatch):
+    def fail(*_):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("bgnlm.cli.outputs.save_model", fail)
+    done = fit(table, "area", *INPUTS, "--quiet")
+    assert done.code == 1
+    assert f"could not write {tmp_path / 'm.bgnlm'}: Broken pipe; the model was saved as {temporary}" in done.err
+
+
+def test_a_model_that_can_be_saved_nowhere_is_shown(fit, table, tmp_path, temporary, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("bgnlm.persistence.write_whole", fail)
-    done = fit(table, "area", *INPUTS)
+    done = fit(table, "area", *INPUTS, "--quiet")
     assert done.code == 1
     assert "height*width" in done.out
-    assert "No space left on device" in done.err.splitlines()[-1]
+    assert done.err == (
+        f"bgnlm: could not write {tmp_path / 'm.bgnlm'}: No space left on device; the model is not saved, because "
+        "temporary files cannot be written either: No space left on device\n"
+    )
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others there")
+def test_ctrl_c_waits_until_the_model_is_saved(fit, table, tmp_path, monkeypatch):
+    out, usual = tmp_path / "m.bgnlm", signal.getsignal(signal.SIGINT)
+
+    def write_slowly(path, content):
+        os.kill(os.getpid(), signal.SIGINT)
+        write_whole(path, content)
+
+    monkeypatch.setattr("bgnlm.persistence.write_whole", write_slowly)
+    done = fit(table, "area", *INPUTS, "--quiet")
+    assert done.code == 130
+    assert "height*width" in done.out
+    assert done.err == f"bgnlm: interrupted: the search had ended, and the model is saved in {out}\n"
+    assert bgnlm.load(out).response_name_ == "area"
+    assert signal.getsignal(signal.SIGINT) is usual
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others there")
+def test_a_second_ctrl_c_does_not_wait(fit, table, tmp_path, monkeypatch):
+    def wait_for_ever(*_):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("still waiting")
+
+    monkeypatch.setattr("bgnlm.persistence.write_whole", wait_for_ever)
+    done = fit(table, "area", *INPUTS, "--quiet")
+    assert done == (130, "", "bgnlm: interrupted\n")
 
 
 def test_warnings_are_lines(fit, tmp_path):

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import bgnlm
+from bgnlm.cli.main import main
 
-from .conftest import HEADER, bodies, write_rows
+from .conftest import HEADER, QUICK, bodies, write_rows
 
 
 def _read(text):
@@ -145,6 +146,66 @@ def test_an_offset_is_added(run, fails, models, tmp_path):
     )
     np.testing.assert_allclose(moved["prediction"], plain["prediction"] + 10)
     assert "has no column 'extr' (--offset)" in fails("predict", models["area"], path, "--offset", "extr", "--quiet")
+
+
+def test_a_model_with_an_offset_needs_that_of_new_rows(run, fails, tmp_path):
+    rows = [[*row, i % 5] for i, row in enumerate(bodies())]
+    path, model = write_rows(tmp_path / "data.csv", [*HEADER, "extra"], rows), tmp_path / "m.bgnlm"
+    inputs = ("--features", "width", "height", "--quiet", *QUICK)
+    assert run("fit", path, "--target", "area", "--offset", "extra", "--out", model, *inputs).code == 0
+    assert fails("predict", model, path) == (
+        f"{model} was fitted with an offset, which its predictions need too. Give the column that has it: "
+        "--offset COLUMN"
+    )
+    done = run("predict", model, path, "--offset", "extra", "--quiet")
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def shares(tmp_path_factory):
+    """A model of shares, and its table."""
+    rng = np.random.default_rng(1)
+    heat, trials = rng.normal(size=60).round(3), rng.integers(5, 30, size=60)
+    rows = zip(heat, trials, rng.binomial(trials, 1 / (1 + np.exp(-heat))) / trials, strict=True)
+    folder = tmp_path_factory.mktemp("shares")
+    table, model = write_rows(folder / "seeds.csv", ["heat", "seeds", "share"], rows), folder / "m.bgnlm"
+    choices = ("--target", "share", "--family", "binomial", "--weights", "seeds", "--quiet", *QUICK)
+    assert main(["fit", str(table), "--out", str(model), *choices]) == 0
+    return model, table
+
+
+def test_trials_of_shares(run, shares):
+    path, table = shares
+    model, data = bgnlm.load(path), pd.read_csv(table)
+    for option, trials in (((), None), (("--trials", "20"), 20), (("--trials", "seeds"), data["seeds"])):
+        done = run("predict", path, table, *option)
+        assert done.code == 0
+        assert ("not used: share\n" if option == ("--trials", "seeds") else "not used: seeds, share\n") in done.err
+        predictions = _read(done.out)
+        mean, deviation = model.predict(data[["heat"]], return_std=True, trials=trials)
+        ends = model.predict_interval(data[["heat"]], trials=trials)
+        np.testing.assert_allclose(predictions["prediction"], mean, rtol=1e-14)
+        np.testing.assert_allclose(predictions["sd"], deviation, rtol=1e-14)
+        np.testing.assert_allclose(predictions[["lower", "upper"]], ends, rtol=1e-14)
+
+
+def test_trials_that_cannot_be(run, fails, models, shares, new, tmp_path):
+    model, _ = shares
+    path = write_rows(tmp_path / "seeds.csv", ["heat", "seeds"], [[1, 5], [2, 2.5], [3, 0]])
+    assert fails("predict", model, path, "--trials", "seeds") == (
+        f"{path}, line 3, column 'seeds': --trials needs whole numbers of 1 or more; got 2.5. Correct it, or "
+        "drop the row."
+    )
+    assert "has no column 'seed' (--trials). Did you mean 'seeds'?" in fails(
+        "predict", model, path, "--trials", "seed", "--quiet"
+    )
+    for target, family in (("area", "gaussian"), ("large", "classification")):
+        assert fails("predict", models[target], new, "--trials", "20", code=2) == (
+            f"--trials is for shares (--family binomial); the model has family {family!r}. Leave it out."
+        )
+    done = run("predict", model, path, "--trials", "0")
+    assert done.code == 2
+    assert "--trials: must be 1 or more; got 0" in done.err
 
 
 def test_of_the_response_is_not_for_classes(fails, models, new):

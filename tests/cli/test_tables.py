@@ -123,8 +123,22 @@ def test_rows_in_messages_become_lines(tmp_path):
     table = _table(tmp_path, "a\n1\n\n2\n")
     with pytest.raises(DataError, match=r"data.csv: y is negative in line 4\."), rows_as_lines(table):
         raise DataError("y is negative in row 1.")
-    with pytest.raises(DataError, match=r"^no rows here, row 17$"), rows_as_lines(table):
-        raise DataError("no rows here, row 17")
+    with pytest.raises(DataError, match=r"data.csv: no such row: row 17$"), rows_as_lines(table):
+        raise DataError("no such row: row 17")
+
+
+def test_arguments_in_messages_become_columns(tmp_path):
+    table = _table(tmp_path, "a,offset\n1,2\n")
+
+    def told(message):
+        with pytest.raises(DataError) as caught, rows_as_lines(table, target="a", weights=None, offset="b"):
+            raise DataError(message)
+        return str(caught.value).partition("data.csv: ")[2]
+
+    assert told("y must be finite; got y.") == "column 'a' (--target) must be finite; got y."
+    assert told("offset must be finite.") == "column 'b' (--offset) must be finite."
+    assert told("column offset must be finite.") == "column offset must be finite."
+    assert told("yes") == "yes"
 
 
 def test_a_frame_of_columns(tmp_path):

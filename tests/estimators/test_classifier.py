@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
-from bgnlm.errors import DataError, ModelStatusWarning, SearchStoppedWarning, SettingError
+from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SearchStoppedWarning, SettingError
 
 QUICK = SearchConfig(n_populations=3, population_size=6, n_candidates=30)
 N = 60
@@ -104,6 +104,9 @@ def test_labels_of_other_libraries(library):
         ([1.0, np.inf] * (N // 2), "must name a class in every row; got inf in row 1"),
         (np.array(["a", "b", None] * (N // 3), dtype=object), "must name a class in every row; got None in row 2"),
         (np.array(["a", "b", np.nan] * (N // 3), dtype=object), "must name a class in every row; got nan in row 2"),
+        (np.array(["a", 1, "b"] * (N // 3), dtype=object), "got 'a' in row 0 and 1 in row 1. Make them texts"),
+        (np.array([b"a", b"b"] * (N // 2)), "got bytes. Decode them"),
+        (np.array([(1,), (2,)] * (N // 2) + [None], dtype=object)[:-1], "y must hold texts, or numbers, or Booleans"),
         (["a", "b"], f"inconsistent numbers of rows: {N} and 2"),
         (np.ones((N, 2)), "y should be a 1d array"),
         (None, "requires y to be passed"),
@@ -168,8 +171,11 @@ def test_two_classes_are_a_binomial_response(link):
 def test_an_offset_for_two_classes():
     X, offset = inputs(), np.linspace(0.1, 2.0, N)
     model = quick(max_depth=0).fit(X, is_second(), offset=offset)
-    assert (model.predict_proba(X, offset=offset)[:, 1] > model.predict_proba(X)[:, 1]).all()
-    assert (model.predict_interval(X, offset=offset) > model.predict_interval(X)).all()
+    with pytest.warns(MissingOffsetWarning, match="was fitted with an offset"):
+        without = model.predict_proba(X)
+    assert np.array_equal(without, model.predict_proba(X, offset=np.zeros(N)))
+    assert (model.predict_proba(X, offset=offset)[:, 1] > without[:, 1]).all()
+    assert (model.predict_interval(X, offset=offset) > model.predict_interval(X, offset=np.zeros(N))).all()
     assert 0.0 <= model.score(X, is_second(), offset=offset) <= 1.0
     for call in (
         lambda: quick().fit(X, thirds(), offset=offset),
@@ -218,7 +224,16 @@ def test_tables_of_three_classes_say_the_class():
     for one in model.classes_:
         assert f"class {one}, against the rest" in model.summary()
     assert set(model.expression()) == {"high", "low", "middle"}
-    assert model.expression()["low"].startswith("logit(E(y)) = ")
+    assert model.expression()["low"].startswith("logit(P(y = low)) = ")
+
+
+def test_two_classes_say_whose_probability_it_is():
+    model = quick().fit(inputs(), np.array(["sick", "well"])[is_second().astype(int)])
+    assert "probability of class 'well', against 'sick'" in model.summary()
+    assert model.expression().startswith("logit(P(y = well)) = ")
+    assert "E(" not in model.expression("average")
+    logs = model.predict_log_proba(inputs(), plug_in=False)
+    assert logs == pytest.approx(np.log(model.predict_proba(inputs(), plug_in=False)))
 
 
 def test_uncertainty_of_three_classes():
@@ -261,7 +276,8 @@ def test_three_classes_whose_columns_are_constant():
     assert model.features_["complexity"].dtype.kind == "i"
     assert model.models_["features"].tolist() == [()] * 3
     assert model.predict_proba(np.ones((2, 1)))[0] == pytest.approx(np.bincount(thirds()) / N, abs=0.05)
-    assert model.transform(np.ones((2, 1))).shape == (2, 0)
+    with pytest.warns(ModelStatusWarning, match="There is no feature to return as a column"):
+        assert model.transform(np.ones((2, 1))).shape == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +286,7 @@ def test_three_classes_whose_columns_are_constant():
         (lambda model: model.sample_predictive(inputs(), of="x"), SettingError, "of must be 'response' or 'mean'"),
         (lambda model: model.sample_predictive(inputs(), random_state="x"), SettingError, "random_state must be"),
         (lambda model: model.predict_interval(inputs(), 1.5), SettingError, "level must be at most 1"),
+        (lambda model: model.predict_interval(inputs(), of="response"), SettingError, "of must be 'mean'"),
         (lambda model: model.predict_interval(inputs(), 1.0), SettingError, "level must be less than 1"),
         (lambda model: model.predict_quantiles(inputs(), [0.0]), SettingError, "strictly between 0 and 1"),
         (lambda model: model.predict(inputs(), using="all"), SettingError, "using must be one of"),

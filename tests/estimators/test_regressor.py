@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bgnlm
 from bgnlm import BGNLMRegressor, SearchConfig
-from bgnlm.errors import DataError, ModelStatusWarning, SettingError, UnseenLevelWarning
+from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError, UnseenLevelWarning
 from bgnlm.features import Evaluator, depth, operation_count, parse
 from bgnlm.likelihood.families import resolve_family
 
@@ -258,7 +258,12 @@ def test_an_offset_in_training_is_taken_off():
     one, other = quick().fit(X, y + offset, offset=offset), fitted("gaussian")
     assert one.predict(X, offset=offset) == pytest.approx(other.predict(X) + offset, abs=1e-9)
     assert one.features_["expression"].tolist() == other.features_["expression"].tolist()
-    assert one.score(X, y + offset, offset=offset) > one.score(X, y + offset)
+    with pytest.warns(MissingOffsetWarning, match="offset=0 if that is meant"):
+        without = one.score(X, y + offset)
+    assert one.score(X, y + offset, offset=offset) > without
+    assert one.has_offset_
+    assert not other.has_offset_
+    assert one.transform(X).shape == (N, len(one.get_feature_names_out()))
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma", "negative_binomial"])
@@ -506,7 +511,9 @@ def test_constant_columns_are_named():
         model = quick().fit(X, y)
     assert "x4" not in model.used_inputs()
     with pytest.warns(ModelStatusWarning, match="Constant columns are in no model: x1, x2"):
-        model = all_of(quick().fit(np.ones((N, 2)), y), np.ones((N, 2)))
+        model = quick().fit(np.ones((N, 2)), y)
+    with pytest.warns(ModelStatusWarning, match="There is no feature to return as a column"):
+        all_of(model, np.ones((N, 2)))
     assert list(model.features_) == ["expression", "probability", "complexity", "depth", "coefficient", "sd"]
     assert [dtype.kind for dtype in model.features_.dtypes.iloc[1:]] == ["f", "i", "i", "f", "f"]
     assert model.models_["features"].tolist() == [()]
@@ -680,11 +687,12 @@ def test_weights_and_offsets_are_routed():
     )
     for (train, test), found, score in zip(splitter.split(X), results["estimator"], results["test_score"], strict=True):
         expected = quick(max_depth=0).fit(X[train], y[train], sample_weight=weights[train], offset=offset[train])
-        np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+        np.testing.assert_array_equal(found.predict(X, offset=0), expected.predict(X, offset=0))
         assert score == expected.score(X[test], y[test], sample_weight=weights[test], offset=offset[test])
     pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
     pipeline.fit(X, y, sample_weight=weights, offset=offset)
-    assert pipeline.predict(X).shape == (N,)
+    with pytest.warns(MissingOffsetWarning):
+        assert pipeline.predict(X).shape == (N,)
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])

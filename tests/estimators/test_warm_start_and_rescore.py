@@ -1,6 +1,9 @@
 """Fits that go on after an end, a stop or another prior: warm starts, checkpoints, callbacks, `rescore`."""
 
+import os
 import pickle
+import signal
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 import bgnlm
 from bgnlm import BGNLMClassifier, BGNLMRegressor, CoefficientPrior, SearchConfig
 from bgnlm.errors import CheckpointError, DataError, SearchStoppedWarning, SettingError
+from bgnlm.estimators import base
 from bgnlm.search import Limits, ModelPrior
 
 QUICK = SearchConfig(n_populations=3, population_size=8, n_candidates=40)
@@ -126,6 +130,23 @@ class TestWarmStart:
         model = quick(warm_start=True).fit(X, y)
         model.set_params(n_jobs=2, max_seconds=100.0, verbose=0, random_state=5).fit(X, y)
         assert populations(model) == [6]
+
+    def test_a_fit_that_fails_leaves_the_chains_as_they_were(self, monkeypatch):
+        X, y = inputs(), response()
+        model, other = quick(warm_start=True).fit(X, y), quick(warm_start=True).fit(X, y)
+
+        def fail(_):
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr("bgnlm.estimators.base.progress_of", lambda *_: nullcontext(fail))
+            with pytest.raises(ZeroDivisionError):
+                model.fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), other.predict(X))
+        assert [len(history) for history in model.fit(X, y).diagnostics_.history] == [
+            len(history) for history in other.fit(X, y).diagnostics_.history
+        ]
+        assert model.features_.equals(other.features_)
 
     def test_it_begins_anew_without(self, tmp_path):
         X, y = inputs(), response()
@@ -328,6 +349,12 @@ class TestRescore:
         with pytest.raises(SettingError, match="they allow none"):
             exact.rescore(X, X[:, 0] * X[:, 1], penalty=ModelPrior(complexity=lambda _: np.inf))
 
+    def test_other_data_are_refused(self):
+        model = quick(search=LINEAR).fit(inputs(), response())
+        for X, y in ((inputs()[:10], response()[:10]), (inputs(), response() + 1.0)):
+            with pytest.raises(DataError, match="rescore needs the training data"):
+                model.rescore(X, y, penalty="aic")
+
     def test_weights_and_offset_are_part_of_the_data(self):
         X, y = inputs(), response()
         weights, offset = np.linspace(0.5, 1.5, N), np.sin(np.arange(N))
@@ -367,3 +394,29 @@ class TestRescore:
     def test_arguments_that_are_not_allowed(self, arguments, error, message):
         with pytest.raises(error, match=message):
             fitted().rescore(**{"X": inputs(), "y": response(), **arguments})
+
+
+class TestInterrupts:
+    def test_one_while_results_are_put_together_costs_nothing(self, monkeypatch):
+        """Ctrl-C between the end of the search and the last fit."""
+
+        usual = base.fitted
+
+        def interrupted(result):
+            os.kill(os.getpid(), signal.SIGINT)
+            return usual(result)
+
+        monkeypatch.setattr("bgnlm.estimators.base.fitted", interrupted)
+        before = signal.getsignal(signal.SIGINT)
+        model = quick().fit(inputs(), response())
+        assert np.isfinite(model.predict(inputs())).all()
+        assert signal.getsignal(signal.SIGINT) is before
+
+    def test_the_second_is_as_usual(self, monkeypatch):
+        def interrupted(_):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr("bgnlm.estimators.base.fitted", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            quick().fit(inputs(), response())

@@ -215,3 +215,18 @@ def test_draws_of_means_beyond_whole_numbers(name):
     draws = draw_response(np.random.default_rng(1), resolve_family(name, None), np.full(2000, 1e30), 1e6, np.ones(2000))
     assert np.isfinite(draws).all()
     assert draws.mean() == pytest.approx(1e30, rel=1e-3)
+
+
+@pytest.mark.parametrize("shape", [0.003, 0.01, 0.1])
+def test_quantiles_of_a_very_uneven_gamma_distribution(shape):
+    """Low quantiles are beyond the range of numbers: 0, or what is left of them."""
+    mixture = MeanMixture(
+        resolve_family("gamma", None),
+        np.array([[1.0], [2.0]]),
+        np.full((2, 1), 0.5),
+        np.full((2, 1), shape),
+        np.ones(1),
+    )
+    low, high = (float(mixture.quantile(level)[0]) for level in (0.05, 0.999))
+    assert 0.0 <= low < 1e-10
+    assert mixture.distribution(np.array([high]))[0] == pytest.approx(0.999, abs=1e-6)

@@ -171,13 +171,14 @@ def test_classes():
     X = rng.normal(size=(N, 2))
     settings = {"search": QUICK, "n_chains": 1, "random_state": 0}
     two = BGNLMClassifier(**settings).fit(X, X[:, 0] + rng.normal(size=N) > 0)
-    left, right = two.expression(digits=17).split(" = ")
-    assert left == "logit(E(y))"
+    left, right = two.expression(digits=17).split(") = ")
+    assert left == "logit(P(y = True)"
+    assert two.expression(format="latex").startswith(r"\operatorname{logit}(\mathrm{P}(y = \mathrm{True})) = ")
     assert expit(computed(right, X)) == pytest.approx(two.predict_proba(X, using="best")[:, 1])
     three = BGNLMClassifier(**settings).fit(X, np.digitize(X[:, 0] + rng.normal(size=N), [-0.5, 0.5]))
     each = three.expression("best", "text", 17)
     assert list(each) == [0, 1, 2]
-    shares = np.column_stack([expit(computed(text.split(" = ")[1], X)) for text in each.values()])
+    shares = np.column_stack([expit(computed(text.split(") = ")[1], X)) for text in each.values()])
     expected = shares / shares.sum(axis=1, keepdims=True)
     assert three.predict_proba(X, using="best") == pytest.approx(expected)
 

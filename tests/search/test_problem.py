@@ -142,16 +142,23 @@ def test_defaults():
     assert found.is_gaussian
     assert found.n_obs == 20
     assert found.keep == ()
-    assert found.config == SearchConfig(n_populations=10, n_candidates=100, n_draws=100, limits=Limits(max_depth=5))
+    assert found.config == SearchConfig(
+        n_populations=10, n_candidates=100, n_draws=100, n_averaged=300, limits=Limits(max_depth=5)
+    )
     assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + 3 * np.log(3))
 
 
 def test_the_search_grows_with_the_data():
-    sizes = {"n_populations": [10, 30, 40], "n_candidates": [100, 180, 300], "n_draws": [100, 180, 500]}
+    sizes = {
+        "n_populations": [10, 30, 40],
+        "n_candidates": [100, 180, 300],
+        "n_draws": [100, 180, 500],
+        "n_averaged": [300, 600, 1000],
+    }
     for n_obs, *expected in zip((20, 60, 1000), *sizes.values(), strict=True):
         config = resolved(SearchConfig(), n_obs)
         assert [getattr(config, name) for name in sizes] == expected
-    given = SearchConfig(n_populations=3, n_candidates=7, n_draws=9, limits=Limits(max_depth=2))
+    given = SearchConfig(n_populations=3, n_candidates=7, n_draws=9, n_averaged=5, limits=Limits(max_depth=2))
     assert resolved(given, 1000) == given
 
 

@@ -1,6 +1,6 @@
 """Checks of the columns that are used, whose messages name file, line and column."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,6 +10,8 @@ from bgnlm.cli.cells import Column
 from bgnlm.cli.console import counted
 from bgnlm.cli.tables import Table
 from bgnlm.errors import DataError
+
+_OPTIONS = {"y": "target", "sample_weight": "weights", "offset": "offset"}
 
 
 def refuse_missing(table: Table, columns: Iterable[Column], advice: str) -> None:
@@ -48,9 +50,18 @@ def numbers(table: Table, name: str, option: str) -> Column:
 
 
 @contextmanager
-def rows_as_lines(table: Table) -> Iterator[None]:
-    """Turn errors about rows into errors about places in the file."""
+def rows_as_lines(table: Table, **columns: str | None) -> Iterator[None]:
+    """Turn errors about rows and arguments into errors about places in the file and columns, named by their options."""
     try:
         yield
     except DataError as error:
-        raise DataError(table.located(str(error))) from error
+        raise DataError(table.located(_with_columns(str(error), columns))) from error
+
+
+def _with_columns(message: str, columns: Mapping[str, str | None]) -> str:
+    """Name columns where a message names arguments: at its start; elsewhere such a word may be a name in the table."""
+    for argument, option in _OPTIONS.items():
+        name = columns.get(option)
+        if name and message.startswith(f"{argument} "):
+            message = f"column {name!r} (--{option}){message.removeprefix(argument)}"
+    return message.replace(" as sample_weight", " as --weights")

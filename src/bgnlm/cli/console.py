@@ -38,6 +38,13 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
+def escape_what_cannot_be_shown() -> None:
+    """Let characters that the encoding of the terminal lacks appear as escapes, not end the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def quoted(names: Iterable[str]) -> str:
     """Names for a message, not too many of them."""
     every = [repr(name) for name in names]

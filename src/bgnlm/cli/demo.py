@@ -4,6 +4,8 @@ from time import perf_counter
 
 from bgnlm.datasets import load_solar_system
 from bgnlm.find import SearchResult, find_features
+from bgnlm.posterior.average import average_models
+from bgnlm.report.expressions import expression
 from bgnlm.search.config import Limits, SearchConfig
 
 RESPONSE = "semi_major_axis"
@@ -48,7 +50,8 @@ def run_demo() -> str:
 
 def _report(found: SearchResult) -> list[str]:
     posterior = found.posterior
-    lines = ["the law", f"  {_equation(found, 0)}", f"  probability {posterior.model_probabilities[0]:.4f}", ""]
+    law = expression(average_models(found.problem, posterior, max_models=1), "text", RESPONSE)
+    lines = ["the law", f"  {law}", f"  probability {posterior.model_probabilities[0]:.4f}", ""]
     lines += ["runner-up models", "  probability  features"]
     for model in range(1, min(6, len(posterior))):
         features = " + ".join(map(str, posterior.features_of(model))) or "(none)"
@@ -57,13 +60,3 @@ def _report(found: SearchResult) -> list[str]:
     for feature, probability in list(zip(posterior.features, posterior.inclusion_probabilities, strict=True))[:5]:
         lines.append(f"  {probability:11.2g}  {feature}")
     return lines
-
-
-def _equation(found: SearchResult, model: int) -> str:
-    features = found.posterior.features_of(model)
-    coefficients = found.fit(model).coefficients
-    terms = [
-        f" {'-' if value < 0 else '+'} {abs(value):.5f} * {feature}"
-        for value, feature in zip(coefficients[1:], features, strict=True)
-    ]
-    return f"{RESPONSE} = {coefficients[0]:.5f}{''.join(terms)}"

@@ -81,26 +81,27 @@ def _add_search(group: Any) -> None:
 
 
 def run_fit(options: argparse.Namespace) -> int:
-    """Fit, save and describe a model; 130 if the search was interrupted."""
+    """Fit, save and describe a model; 1 if it had to be saved elsewhere, 130 after an interruption."""
     from bgnlm.cli.checks import rows_as_lines
-    from bgnlm.cli.outputs import check_writable, save_model
+    from bgnlm.cli.outputs import check_model_writable
     from bgnlm.cli.tables import read_table
     from bgnlm.cli.training_data import training_data
+    from bgnlm.search.interrupts import Interrupts
 
     start = perf_counter()
-    check_writable(options.out)
+    check_model_writable(options.out)
     table = read_table(options.data, options.na)
     data = training_data(table, options)
     if not options.quiet:
         _tell_choices(table, data, options)
     model = _estimator(options, data.family)
-    with rows_as_lines(table):
+    with rows_as_lines(table, target=options.target, weights=options.weights, offset=options.offset):
         model.fit(data.X, data.y, sample_weight=data.weights, offset=data.offset)
-    try:
-        save_model(model, options.out)
-    finally:  # a full disk must not cost the result
-        _print_result(model, options, perf_counter() - start)
-    return _ending(model, options.out)
+    interrupts = Interrupts()
+    with interrupts.held_back():
+        file = _save(model, options.out)
+    _print_result(model, options, file, perf_counter() - start)
+    return _ending(model, options.out, interrupts.count > 0) if file == options.out else 1
 
 
 def _tell_choices(table: Table, data: TrainingData, options: argparse.Namespace) -> None:
@@ -153,19 +154,45 @@ def _transforms(text: str) -> str | list[str]:
     return names
 
 
-def _print_result(model: Any, options: argparse.Namespace, seconds: float) -> None:
+def _save(model: Any, out: str) -> str | None:
+    """Return the file that has the model: another than `out` if that cannot be written, None if nothing can."""
+    from bgnlm.cli.outputs import save_elsewhere, save_model
+    from bgnlm.errors import ModelFileError
+
+    try:
+        save_model(model, out)
+        return out
+    except (ModelFileError, OSError) as error:
+        failure = f"could not write {out}: {_reason(error)}"
+    try:
+        file = save_elsewhere(model)
+    except (ModelFileError, OSError) as error:
+        tell(f"{failure}; the model is not saved, because temporary files cannot be written either: {_reason(error)}")
+        return None
+    tell(f"{failure}; the model was saved as {file}")
+    return file
+
+
+def _reason(error: Exception) -> str:
+    """Why a file cannot be written, without its name."""
+    cause = error.__cause__ or error
+    return getattr(cause, "strerror", None) or str(cause)
+
+
+def _print_result(model: Any, options: argparse.Namespace, file: str | None, seconds: float) -> None:
     from bgnlm.cli.model_files import describe
 
     if options.json:
-        print(json.dumps({**describe(model), "file": options.out, "seconds": seconds}, indent=2), flush=True)
+        print(json.dumps({**describe(model), "file": file, "seconds": seconds}, indent=2), flush=True)
     else:
         print(model.summary(), flush=True)
 
 
-def _ending(model: Any, out: str) -> int:
-    from bgnlm.cli.model_files import searches_of
-
-    if not any("interrupted" in search.diagnostics.endings for search in searches_of(model)):
+def _ending(model: Any, out: str, saving_was_interrupted: bool) -> int:
+    if any("interrupted" in search.diagnostics.endings for search in model.searches_):
+        tell(f"interrupted: the model found until then is saved in {out}")
+    elif saving_was_interrupted:
+        tell(f"interrupted: the search had ended, and the model is saved in {out}")
+    else:
         return 0
-    tell(f"interrupted: the model found until then is saved in {out}")
     return _INTERRUPTED

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bgnlm._version import __version__
-from bgnlm.cli.console import tell, warnings_as_lines
+from bgnlm.cli.console import escape_what_cannot_be_shown, tell, warnings_as_lines
 from bgnlm.cli.fit import add_fit
 from bgnlm.cli.options import DESCRIBED
 from bgnlm.cli.predict import add_predict
@@ -28,6 +28,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the answer is the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    escape_what_cannot_be_shown()
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:

@@ -2,18 +2,11 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 _MOST = 100  # features and models listed
-
-
-class Search(NamedTuple):
-    """Results of one search; a classifier of more than two classes has one for each."""
-
-    posterior: Any
-    diagnostics: Any
 
 
 def load_model(path: str) -> Any:
@@ -21,14 +14,6 @@ def load_model(path: str) -> Any:
     import bgnlm
 
     return bgnlm.load(path)
-
-
-def searches_of(model: Any) -> list[Search]:
-    """Return the searches behind a model."""
-    posteriors, diagnostics = model.posterior_, model.diagnostics_
-    if isinstance(posteriors, tuple):
-        return [Search(*both) for both in zip(posteriors, diagnostics, strict=True)]
-    return [Search(posteriors, diagnostics)]
 
 
 def describe(model: Any, using: str = "best") -> dict[str, Any]:
@@ -39,7 +24,7 @@ def describe(model: Any, using: str = "best") -> dict[str, Any]:
         "inputs": model.coding_.input_names,
         "features": _records(model.features_),
         "models": _records(model.models_),
-        "diagnostics": [_numbers(search) for search in searches_of(model)],
+        "diagnostics": [_numbers(search) for search in model.searches_],
         "expression": model.expression(using=using),
     }
     if hasattr(model, "classes_"):
@@ -53,8 +38,8 @@ def _records(table: Any) -> list[dict[str, Any]]:
     return [record for part in parts for record in part.head(_MOST).to_dict("records")]
 
 
-def _numbers(search: Search) -> dict[str, Any]:
-    posterior, diagnostics = search
+def _numbers(search: Any) -> dict[str, Any]:
+    posterior, diagnostics = search.posterior, search.diagnostics
     return {
         "n_features": len(posterior.features),
         "n_models": diagnostics.n_models,

@@ -55,6 +55,15 @@ def jobs(text: str) -> int:
     return value
 
 
+def trials(text: str) -> int | str:
+    """Read a number of trials, or the name of the column that has them."""
+    try:
+        int(text)
+    except ValueError:
+        return text
+    return whole_number(1)(text)
+
+
 def penalty(text: str) -> str | float:
     """Read the price of an operation: a name or a number."""
     if text in ("bic", "aic"):

@@ -4,12 +4,13 @@ import csv
 import gzip
 import io
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bgnlm.errors import DataError
+from bgnlm.errors import DataError, SettingError
 
 STANDARD_OUTPUT = "-"
 _PARQUET = (".parquet", ".pq")
@@ -25,6 +26,13 @@ def check_writable(path: str) -> None:
         raise DataError(f"--out: there is no folder {str(folder)!r}. Create it first.")
     if not os.access(out if _is_device(out) else folder, os.W_OK):
         raise DataError(f"--out: no permission to write to the folder {str(folder)!r}. Choose another.")
+
+
+def check_model_writable(path: str) -> None:
+    """Refuse early a model that could not be saved in the end."""
+    if path == STANDARD_OUTPUT:
+        raise SettingError("--out must be a file; a model cannot go to standard output. Give a name, model.bgnlm say.")
+    check_writable(path)
 
 
 def check_table_writable(path: str) -> None:
@@ -46,6 +54,18 @@ def save_model(model: Any, path: str) -> None:
         draft = Path(folder, "model")
         model.save(draft)
         target.write_bytes(draft.read_bytes())
+
+
+def save_elsewhere(model: Any) -> str:
+    """Save an estimator in a new folder for temporary files, which others cannot read."""
+    folder = tempfile.mkdtemp(prefix="bgnlm-")
+    path = Path(folder, "model.bgnlm")
+    try:
+        model.save(path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return str(path)
 
 
 def write_table(path: str, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -38,7 +38,7 @@ class ParquetTable(Table):
 
     def located(self, message: str) -> str:
         """Name the file."""
-        return f"{self.path}: {message}" if "row " in message else message
+        return f"{self.path}: {message}"
 
     def column(self, name: str, kind: Kind | None = None) -> Column:
         """Take the type of the file; whole numbers may be categories, and booleans 0 and 1."""

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bgnlm.cli.console import quoted, tell
-from bgnlm.cli.options import DESCRIBED, add_columns, add_common, share
+from bgnlm.cli.options import DESCRIBED, add_columns, add_common, share, trials
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +20,7 @@ examples:
   bgnlm predict axis.bgnlm new.csv --out predictions.csv
   bgnlm predict axis.bgnlm new.csv --level 0.95 --of mean --keep name | head
   bgnlm predict claims.bgnlm new.parquet --offset log_exposure --out predictions.parquet
+  bgnlm predict germination.bgnlm new.csv --trials 20 --out shares.csv
 
 Columns written: prediction, sd (of the response), lower and upper (of the response, or of its mean); for classes:
 prediction, the probability of each class, and for two classes lower and upper for the probability of the second.
@@ -44,6 +45,13 @@ def add_predict(commands: Any) -> None:
     parser.add_argument("--of", choices=("response", "mean"), help="what intervals are about, the response by default")
     parser.add_argument("--using", choices=("average", "best", "median"), default="average", help="which models")
     parser.add_argument("--offset", metavar="COLUMN", help="a known part of the linear predictor")
+    parser.add_argument(
+        "--trials",
+        type=trials,
+        metavar="COLUMN|N",
+        help="for shares (--family binomial): trials of each row; sd and intervals are for the share of successes in "
+        "so many, by default in 1, a single success or failure",
+    )
     add_columns(parser, "--keep", help="columns to copy: those that identify a row, say")
     parser.add_argument("--json", action="store_true", help="print a JSON document: predictions, or where they are")
     add_common(parser)
@@ -61,13 +69,15 @@ def run_predict(options: argparse.Namespace) -> int:
     if is_file:
         check_table_writable(options.out)
     model = load_model(options.model)
+    _check_options(model, options)
     table = read_table(options.data, options.na)
     table.require(options.keep, "--keep")
     X, ignored = _inputs(model, table, options)
     if ignored and not options.quiet:
         tell(f"{table.path}: not used: {', '.join(ignored)}")
-    with rows_as_lines(table):
-        columns = _predictions(model, X, _offset(table, options), options)
+    how = _how(table, options)
+    with rows_as_lines(table, offset=options.offset):
+        columns = _predictions(model, X, how, options)
     columns = _with_kept(table, options.keep, columns)
     if is_file:
         write_table(options.out, columns)
@@ -76,6 +86,25 @@ def run_predict(options: argparse.Namespace) -> int:
     elif not is_file:
         print(as_csv(columns), end="", flush=True)
     return 0
+
+
+def _check_options(model: Any, options: argparse.Namespace) -> None:
+    from bgnlm.errors import DataError, SettingError
+
+    if options.of == "response" and hasattr(model, "classes_"):
+        raise SettingError(
+            "--of response is for numbers; of classes the interval is that of a probability. Leave it out."
+        )
+    family = "classification" if hasattr(model, "classes_") else model.family
+    if options.trials is not None and family != "binomial":
+        raise SettingError(
+            f"--trials is for shares (--family binomial); the model has family {family!r}. Leave it out."
+        )
+    if model.has_offset_ and options.offset is None:
+        raise DataError(
+            f"{options.model} was fitted with an offset, which its predictions need too. Give the column that has it: "
+            "--offset COLUMN"
+        )
 
 
 def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any, list[str]]:
@@ -92,7 +121,7 @@ def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any,
     X = frame_of(columns)
     if not coding.has_names:
         X.columns = range(len(columns))
-    used = {*coding.input_names, *options.keep, options.offset}
+    used = {*coding.input_names, *options.keep, options.offset, options.trials}
     return X, [name for name in table.names if name not in used]
 
 
@@ -109,30 +138,45 @@ def _column(table: Table, trained: Any) -> Column:
             return table.column(trained.name, "numbers")
 
 
-def _offset(table: Table, options: argparse.Namespace) -> Any:
+def _how(table: Table, options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments that all methods that predict share."""
     from bgnlm.cli.checks import numbers
 
-    return numbers(table, options.offset, "--offset").values if options.offset else None
+    how = {"using": options.using}
+    if options.offset:
+        how["offset"] = numbers(table, options.offset, "--offset").values
+    if options.trials is not None:
+        how["trials"] = _trials(table, options.trials) if isinstance(options.trials, str) else options.trials
+    return how
 
 
-def _predictions(model: Any, X: Any, offset: Any, options: argparse.Namespace) -> dict[str, Sequence[Any]]:
+def _trials(table: Table, name: str) -> Any:
+    """Numbers of trials in a column."""
+    from bgnlm.cli.checks import numbers
+    from bgnlm.errors import DataError
+
+    values = numbers(table, name, "--trials").values
+    for row, value in enumerate(values.tolist()):
+        if value < 1 or not value.is_integer():
+            raise DataError(
+                f"{table.place(row)}, column {name!r}: --trials needs whole numbers of 1 or more; got {value:g}. "
+                "Correct it, or drop the row."
+            )
+    return values
+
+
+def _predictions(model: Any, X: Any, how: dict[str, Any], options: argparse.Namespace) -> dict[str, Sequence[Any]]:
     if hasattr(model, "classes_"):
-        return _class_predictions(model, X, offset, options)
-    how = {"offset": offset, "using": options.using}
+        return _class_predictions(model, X, how, options)
     mean, deviation = model.predict(X, return_std=True, **how)
     ends = model.predict_interval(X, level=options.level, of=options.of or "response", **how)
     columns = {"prediction": mean, "sd": deviation, "lower": ends[:, 0], "upper": ends[:, 1]}
     return {name: values.tolist() for name, values in columns.items()}
 
 
-def _class_predictions(model: Any, X: Any, offset: Any, options: argparse.Namespace) -> dict[str, Sequence[Any]]:
-    from bgnlm.errors import SettingError
-
-    if options.of == "response":
-        raise SettingError(
-            "--of response is for numbers; of classes the interval is that of a probability. Leave it out."
-        )
-    how = {"offset": offset, "using": options.using}
+def _class_predictions(
+    model: Any, X: Any, how: dict[str, Any], options: argparse.Namespace
+) -> dict[str, Sequence[Any]]:
     shares = model.predict_proba(X, **how)
     columns = {"prediction": model.classes_[shares.argmax(axis=1)].tolist()}
     columns |= {f"probability_{one}": shares[:, k].tolist() for k, one in enumerate(model.classes_.tolist())}

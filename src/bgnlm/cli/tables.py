@@ -103,7 +103,7 @@ class TextTable(Table):
             lambda match: f"line {lines[int(match[1])]}" if int(match[1]) < len(lines) else match[0],
             message,
         )
-        return message if found == message else f"{self.path}: {found}"
+        return f"{self.path}: {found}"
 
     def column(self, name: str, kind: Kind | None = None) -> Column:
         """Read the texts; a few that spoil a column of numbers are refused."""

@@ -17,12 +17,12 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from bgnlm.datasets import download
 from bgnlm.datasets.frames import read_frame
 from bgnlm.datasets.recipes import RECIPES, RawFile, Recipe
 from bgnlm.errors import DataError
+from bgnlm.persistence import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,10 +120,4 @@ def _packed(text: bytes, recipe: Recipe) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not from tempfile, whose files nobody else may read: a cache can be shared.
-    part = path.with_name(f"{path.name}.{uuid4().hex}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, content)

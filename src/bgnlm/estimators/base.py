@@ -1,7 +1,7 @@
 """What regressor and classifier share: from a table and settings to a search, and from its result to predictions."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
-from bgnlm.errors import DataError, SettingError
+from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import TableCoding, learn_coding
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
@@ -26,6 +26,7 @@ from bgnlm.report.summary import joined, summarize_fit
 from bgnlm.report.tables import by_class, features_table, models_table
 from bgnlm.search.config import ProjectionWeights, SearchConfig, Strategy
 from bgnlm.search.description import describe, differences
+from bgnlm.search.interrupts import Interrupts
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
 from bgnlm.search.runner import INTERRUPTED
@@ -56,10 +57,11 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         response = getattr(y, "name", None)
         return LearntTable(coding, design, response if isinstance(response, str) and response else "y")
 
-    def _take_over(self, coding: TableCoding, response: str) -> None:
+    def _take_over(self, coding: TableCoding, response: str, *, has_offset: bool) -> None:
         """Keep what is known about inputs and response."""
         self.coding_ = coding
         self.response_name_ = response
+        self.has_offset_ = has_offset
         self.n_features_in_ = len(coding.columns)
         if coding.has_names:
             self.feature_names_in_ = np.array(coding.input_names, dtype=object)
@@ -70,6 +72,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         self, table: LearntTable, y: FloatArray, sample_weight: Any, offset: Any, family: str
     ) -> SearchProblem:
         """Everything the search needs, from the settings of the estimator."""
+        self._check_settings_known()
         max_depth = check_count(self.max_depth, "max_depth")
         if not isinstance(self.latent, Sequence) or len(self.latent):
             raise SettingError(f"latent must be empty: there are no latent components yet; got {self.latent!r}.")
@@ -108,9 +111,10 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             raise SettingError("A search that goes on with warm_start=True has no checkpoint. Use checkpoint=None.")
         problems = [_continued(problem, run) for problem, run in zip(problems, _matching(runs, problems), strict=True)]
         results: list[SearchResult] = []
-        with progress_of(self, _most_populations(problems, n_chains)) as report:
+        interrupts = Interrupts()
+        with interrupts.held_back(), progress_of(self, _most_populations(problems, n_chains)) as report:
             for number, (problem, run) in enumerate(zip(problems, runs, strict=True)):
-                if any(INTERRUPTED in result.diagnostics.endings for result in results):
+                if interrupts.count or any(INTERRUPTED in result.diagnostics.endings for result in results):
                     problem = replace(problem, config=replace(problem.config, max_seconds=0.0))  # one population each
                 with warnings.catch_warnings():
                     if number:  # it is the same table
@@ -127,8 +131,9 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
                         previous=() if run is None else run.chains,
                     )
                 )
-        self.searches_ = tuple(map(fitted, results))
-        self._take_over(table.coding, table.response)
+            self.searches_ = tuple(map(fitted, results))
+        has_offset = any(problem.likelihood.offset.any() for problem in problems)
+        self._take_over(table.coding, table.response, has_offset=has_offset)
         if self.warm_start:
             self._runs = results
         elif hasattr(self, "_runs"):
@@ -185,7 +190,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         family = found.average.family
         header = (
             f"{type(self).__name__}: {family.name} response, {family.link} link; {found.n_obs:,.10g} observations, "
-            f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.likelihood}; {found.prior}\n\n"
+            f"{self.n_features_in_} inputs in {found.n_inputs} columns\n{found.likelihood}; {found.prior}\n"
+            f"{self._subject}\n"
         )
         return header + (parts[0] if len(parts) == 1 else joined(parts, self.classes_))
 
@@ -206,8 +212,21 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         str or SymPy expression
             A dictionary of these by class if there are more than two.
         """
-        each = [expression(found.models(using), format, self.response_name_, digits) for found in self._found]
+        each = [
+            expression(found.models(using), format, self.response_name_, digits, event)
+            for found, event in zip(self._found, self._events, strict=True)
+        ]
         return each[0] if len(each) == 1 else dict(zip(self.classes_.tolist(), each, strict=True))
+
+    @property
+    def _events(self) -> tuple[str | None, ...]:
+        """Whose probability each search is about; None for the mean of a number."""
+        return (None,)
+
+    @property
+    def _subject(self) -> str:
+        """A line about what coefficients are about, where that is not plain."""
+        return ""
 
     def rescore(
         self,
@@ -234,14 +253,32 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         """
         found = self._found
         changes = {"coefficient_prior": coefficient_prior, "penalty": penalty}
-        other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
-        other._take_over(self.coding_, self.response_name_)
+        changes = {name: value for name, value in changes.items() if value is not None}
+        self._check_settings_known(changes)
+        other = clone(self).set_params(**changes)
+        other._take_over(self.coding_, self.response_name_, has_offset=self.has_offset_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         table = LearntTable(self.coding_, design, self.response_name_)
         problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))
         return cast("Self", other)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as all estimators of scikit-learn do."""
+        super().set_params(**params)
+        if hasattr(self, "_settings_lost"):
+            self._settings_lost -= params.keys()
+        return self
+
+    def _check_settings_known(self, given: Container[str] = ()) -> None:
+        """Refuse to go on with defaults in place of settings that a file could not hold."""
+        lost = sorted(name for name in getattr(self, "_settings_lost", ()) if name not in given)
+        if lost:
+            raise SettingError(
+                f"The file that this model was loaded from could not hold {', '.join(lost)} (functions and generators "
+                f"are not stored). Set it again first: model.set_params({lost[0]}=...)."
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file, whole or not at all; `bgnlm.load` reads it."""
@@ -255,9 +292,16 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         check_is_fitted(self, "searches_")
         return self.searches_
 
-    def _rows(self, X: Any, offset: Any = None, trials: Any = None) -> Rows:
+    def _rows(self, X: Any, offset: Any = None, trials: Any = None, *, needs_offset: bool = True) -> Rows:
         """Check and code new rows."""
         check_is_fitted(self, "searches_")
+        if needs_offset and self.has_offset_ and offset is None:
+            warnings.warn(
+                "This model was fitted with an offset; without one the new rows are predicted as if it were 0. "
+                "Give offset=..., or offset=0 if that is meant.",
+                MissingOffsetWarning,
+                stacklevel=4,
+            )
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         n_trials = np.ones(len(design)) if trials is None else _check_trials(trials, len(design))
         return Rows(design, self.coding_.names, check_offset(offset, len(design)), n_trials)
@@ -292,8 +336,15 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
     def transform(self, X: Any) -> Any:
         """Return the selected features as columns: those of probability at least one half, or the most probable one."""
-        rows = self._rows(X)
+        rows = self._rows(X, needs_offset=False)
         chosen = self._selected()
+        if not chosen:
+            warnings.warn(
+                "There is no feature to return as a column: the only model that was kept has none. "
+                "A lower penalty, or a larger window of the search, keeps others.",
+                ModelStatusWarning,
+                stacklevel=2,
+            )
         with NewColumns([feature for feature, _ in chosen], [seen for _, seen in chosen]) as new:
             return np.ascontiguousarray(new.evaluate(rows.X, rows.names))
 
@@ -326,6 +377,14 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "searches_")
+
+
+def central(level: Any) -> tuple[float, float]:
+    """Levels of the ends of a central interval."""
+    share = check_number(level, "level", above=0.0, high=1.0)
+    if share == 1.0:
+        raise SettingError("level must be less than 1.")
+    return 0.5 - share / 2, 0.5 + share / 2
 
 
 def _check_trials(trials: Any, n_rows: int) -> FloatArray:

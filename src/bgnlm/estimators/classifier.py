@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from bgnlm._typing import AnyArray, FloatArray
-from bgnlm._validation import check_number, check_weights
+from bgnlm._validation import check_weights
 from bgnlm.errors import DataError, SettingError
-from bgnlm.estimators.base import BGNLMEstimator, LearntTable, check_target, generator
+from bgnlm.estimators.base import BGNLMEstimator, LearntTable, central, check_target, generator
 from bgnlm.estimators.columns import kind_of
 from bgnlm.estimators.progress import with_callbacks
 from bgnlm.features import Feature, Transform
@@ -133,8 +133,19 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
             raise DataError("y must have the classes of the training data.")
         return self._by_class(table, y, self.classes_, sample_weight, offset)
 
-    def _rows(self, X: Any, offset: Any = None, trials: Any = None) -> Rows:
-        rows = super()._rows(X, offset, trials)
+    @property
+    def _events(self) -> tuple[str | None, ...]:
+        return tuple(str(one) for one in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_))
+
+    @property
+    def _subject(self) -> str:
+        if len(self.classes_) > 2:
+            return ""
+        first, second = self.classes_.tolist()
+        return f"probability of class {second!r}, against {first!r}\n"
+
+    def _rows(self, X: Any, offset: Any = None, trials: Any = None, *, needs_offset: bool = True) -> Rows:
+        rows = super()._rows(X, offset, trials, needs_offset=needs_offset)
         if offset is not None and len(self.classes_) > 2:
             raise DataError(f"offset is for two classes; there are {len(self.classes_)}. Leave it out.")
         return rows
@@ -150,26 +161,34 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         best = self.predict_proba(X, offset, using).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def predict_log_proba(self, X: Any, offset: Any = None, using: str = "average") -> FloatArray:
+    def predict_log_proba(self, X: Any, offset: Any = None, using: str = "average", plug_in: bool = True) -> FloatArray:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, offset, using))
+            return np.log(self.predict_proba(X, offset, using, plug_in))
 
-    def predict_interval(self, X: Any, level: float = 0.9, offset: Any = None, using: str = "average") -> FloatArray:
+    def predict_interval(
+        self, X: Any, level: float = 0.9, of: str = "mean", offset: Any = None, using: str = "average"
+    ) -> FloatArray:
         """Central credible interval of the probability of the second class: lower and upper ends as two columns.
 
         For more than two classes (rows, classes, 2): of each class against the rest, before normalisation. Weights of
         projections that were fitted to y count as known, so with projections an interval may be too narrow.
         """
-        share = check_number(level, "level", above=0.0, high=1.0)
-        if share == 1.0:
-            raise SettingError("level must be less than 1.")
-        return self.predict_quantiles(X, (0.5 - share / 2, 0.5 + share / 2), offset, using)
+        return self.predict_quantiles(X, central(level), of, offset, using)
 
     def predict_quantiles(
-        self, X: Any, levels: Any = (0.05, 0.5, 0.95), offset: Any = None, using: str = "average"
+        self,
+        X: Any,
+        levels: Any = (0.05, 0.5, 0.95),
+        of: str = "mean",
+        offset: Any = None,
+        using: str = "average",
     ) -> FloatArray:
         """Quantiles of the probability of the second class, one column for each of `levels`; see `predict_interval`."""
+        if of != "mean":
+            raise SettingError(
+                f"of must be 'mean', the probability of a class; got {of!r}. For the class itself use predict_proba."
+            )
         each = self._quantiles(self._rows(X, offset), levels, "mean", using)
         return each[0] if len(each) == 1 else np.stack(each, axis=1)
 
@@ -208,6 +227,21 @@ def _normalised(each: Sequence[FloatArray]) -> FloatArray:
     return np.where(totals > 0.0, shares / np.where(totals > 0.0, totals, 1.0), 1.0 / len(each))
 
 
+def _check_one_kind(labels: AnyArray) -> None:
+    """Refuse labels that cannot be put in order."""
+    if labels.dtype.kind == "S":
+        raise DataError("y must hold texts, numbers or Booleans; got bytes. Decode them: np.char.decode(y).")
+    if labels.dtype.kind != "O":
+        return
+    kinds = [kind_of(label) for label in labels]
+    other = next((row for row, kind in enumerate(kinds) if kind == "other" or kind != kinds[0]), None)
+    if other is not None:
+        raise DataError(
+            "y must hold texts, or numbers, or Booleans, of one kind; "
+            f"got {labels[0]!r} in row 0 and {labels[other]!r} in row {other}. Make them texts."
+        )
+
+
 def _classes(labels: AnyArray, sample_weight: Any) -> AnyArray:
     """Return the classes that occur in rows of positive weight."""
     absent = np.zeros(len(labels), np.bool_)
@@ -218,6 +252,7 @@ def _classes(labels: AnyArray, sample_weight: Any) -> AnyArray:
     if absent.any():
         row = int(absent.argmax())
         raise DataError(f"y must name a class in every row; got {labels[row]} in row {row}. Drop rows without a class.")
+    _check_one_kind(labels)
     weights = check_weights(sample_weight, len(labels))
     check_classification_targets(labels)
     classes = np.unique(labels[weights > 0])

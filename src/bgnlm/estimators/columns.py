@@ -219,11 +219,11 @@ def _check_common(column: Column) -> None:
     demand(column.fill is not None or not column.indicator, "an indicator needs a fill")
 
 
-def demand(met: bool, rule: str) -> None:
-    """Refuse a coding that breaks a rule."""
+def demand(met: Any, rule: str) -> None:
+    """Refuse what breaks a rule."""
     # What came is not shown: it may be from a file, and of any size and depth.
     if not met:
-        raise DataError(f"this is no coding of a table: {rule}. Fit again, or use an undamaged file.")
+        raise DataError(rule)
 
 
 def coded_names(column: Column) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from bgnlm._typing import AnyArray
 from bgnlm.errors import ModelFileError
 from bgnlm.estimators.base import BGNLMEstimator
 from bgnlm.estimators.classifier import BGNLMClassifier
+from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import TableCoding
 from bgnlm.estimators.regressor import BGNLMRegressor
-from bgnlm.estimators.searches_plain import demand, search_from_plain, search_to_plain
+from bgnlm.estimators.searches_plain import search_from_plain, search_to_plain
 from bgnlm.estimators.settings_plain import settings_from_plain, settings_to_plain
 from bgnlm.persistence import damaged, read_model, write_model
 
@@ -27,6 +28,7 @@ def save_estimator(estimator: BGNLMEstimator, path: str | Path) -> None:
         "settings_not_stored": not_stored,
         "coding": estimator.coding_.to_plain(),
         "response": estimator.response_name_,
+        "has_offset": estimator.has_offset_,
         "searches": [],
     }
     if isinstance(estimator, BGNLMClassifier):
@@ -78,7 +80,8 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     # Before the settings: these know which transforms are needed.
     found = [search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)]
     estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
-    estimator._take_over(coding, content["response"])
+    estimator._take_over(coding, content["response"], has_offset=_boolean(content["has_offset"]))
+    estimator._settings_lost = _names(content["settings_not_stored"])
     estimator.searches_ = tuple(found)
     if kind is BGNLMClassifier:
         estimator.classes_ = _classes(content["classes"])
@@ -88,6 +91,16 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     else:
         demand(len(searches) == 1, "searches that do not fit")
     return estimator
+
+
+def _boolean(value: Any) -> bool:
+    demand(isinstance(value, bool), "has_offset must be true or false")
+    return bool(value)
+
+
+def _names(values: Any) -> set[str]:
+    demand(isinstance(values, list) and all(isinstance(value, str) for value in values), "settings must be names")
+    return set(values) - {"random_state"}  # another seed will do
 
 
 def _part(arrays: dict[str, AnyArray], number: int) -> dict[str, AnyArray]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bgnlm._validation import check_choice
+from bgnlm.errors import DataError
 from bgnlm.find import SearchResult
 from bgnlm.posterior.average import ModelAverage, average_models, median_model
 from bgnlm.posterior.diagnostics import Diagnostics
@@ -64,11 +65,9 @@ def fitted(result: SearchResult) -> FittedSearch:
 
 def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> FittedSearch:
     """Apply the priors of `problem` to what a search of the same data found; chains are not compared any more."""
-    same = (
-        search.data == digest_of_data(problem)
-        and search.likelihood == _likelihood_in_words(problem)
-        and search.average.family == problem.likelihood.family
-    )
+    if search.data != digest_of_data(problem):
+        raise DataError("rescore needs the training data: X, y, sample_weight and offset as they were; got others.")
+    same = search.likelihood == _likelihood_in_words(problem) and search.average.family == problem.likelihood.family
     posterior = rescore(problem, search.posterior, max_models, same_likelihood=same)
     unknown = np.full(len(posterior.features), np.nan)
     diagnostics = replace(

@@ -7,9 +7,7 @@ from typing import Any, Self
 from sklearn.base import RegressorMixin
 
 from bgnlm._typing import AnyArray, FloatArray
-from bgnlm._validation import check_number
-from bgnlm.errors import SettingError
-from bgnlm.estimators.base import BGNLMEstimator, LearntTable, check_target
+from bgnlm.estimators.base import BGNLMEstimator, LearntTable, central, check_target
 from bgnlm.estimators.progress import with_callbacks
 from bgnlm.features import Feature, Transform
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
@@ -43,7 +41,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     noise_floor
         Gaussian only: the smallest noise standard deviation, as a fraction of that of y.
     max_depth
-        D: how deep functions and products may be nested; 0 for linear models.
+        D: how deep functions and products may be nested; 0 for linear models. A `search` with limits on the depth
+        overrides it.
     projection_weights
         How weights inside projections are set: "naive", by maximum likelihood of the weighted sum as linear predictor;
         "concave", of the function of it; "deep", over the weights of all layers; or `bgnlm.search.ProjectionWeights`.
@@ -58,7 +57,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     n_jobs
         How many chains run at a time; -1 for as many as there are cores.
     max_seconds
-        Stop searching after so long; the result then depends on the speed of the machine.
+        Stop searching after so long, whatever `search` says; the result then depends on the speed of the machine.
     search
         A `SearchConfig` with all other settings of the search, None for its defaults.
     checkpoint
@@ -211,10 +210,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         The ends are quantiles of the mixture over models. Weights of projections that were fitted to y count as known,
         so with projections an interval may be too narrow.
         """
-        share = check_number(level, "level", above=0.0, high=1.0)
-        if share == 1.0:
-            raise SettingError("level must be less than 1.")
-        return self.predict_quantiles(X, (0.5 - share / 2, 0.5 + share / 2), of, offset, using, trials)
+        return self.predict_quantiles(X, central(level), of, offset, using, trials)
 
     def predict_quantiles(
         self,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray
-from bgnlm.errors import DataError, ModelFileError
+from bgnlm.errors import ModelFileError
+from bgnlm.estimators.columns import demand
 from bgnlm.estimators.fitted import FittedSearch
 from bgnlm.features import (
     Feature,
@@ -25,11 +26,11 @@ from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.summarize import summarize
 from bgnlm.search.chains import Progress
-from bgnlm.search.mjmcmc import KERNELS
+from bgnlm.search.description import PROBES, values_of
 from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
-_PROBES = np.linspace(-3.0, 3.0, 13)
+_SMALLEST = np.finfo(np.float64).tiny  # below it a number may have no finite reciprocal
 _AVERAGE = ("centres", "scales", "probabilities", "coefficients", "factors", "dispersions", "degrees")
 _DIAGNOSTICS = ("chain_weights", "chain_probabilities", "weighted_probabilities", "disagreement", "tally")
 _PROGRESS = (
@@ -63,6 +64,7 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
         "features": [render(feature) for feature in found.features],
         "functions": {transform.name: _probed(transform) for f in found.features for transform in transforms_of(f)},
         "endings": list(diagnostics.endings),
+        "kernels": list(diagnostics.kernels),
         "n_models": diagnostics.n_models,
         "n_scored": diagnostics.n_scored,
         "seconds": diagnostics.seconds,
@@ -115,12 +117,6 @@ def search_from_plain(plain: Any, arrays: Arrays, names: Sequence[str]) -> Fitte
     )
 
 
-def demand(condition: Any, what: str) -> None:
-    """Refuse what cannot be."""
-    if not condition:
-        raise DataError(what)
-
-
 def _features(plain: Any, names: Sequence[str]) -> tuple[Feature, ...]:
     demand(isinstance(plain["features"], list) and isinstance(plain["functions"], dict), "features must be a list")
     _check_registered(plain["functions"])
@@ -145,12 +141,10 @@ def _check_registered(functions: Mapping[str, Any]) -> None:
 
 def _probed(transform: Transform) -> list[float | None]:
     """Values of a function at a few places; None where there is none, as it may be for other places only."""
-    arguments = () if transform.quantile is None else (0.5,)
     try:
-        with np.errstate(all="ignore"):
-            values: FloatArray = np.asarray(transform.function(_PROBES.copy(), *arguments), np.float64)
+        values = values_of(transform, PROBES).astype(np.float64)
     except Exception:  # whatever a user's function raises
-        return [None] * len(_PROBES)
+        return [None] * len(PROBES)
     return [float(value) if np.isfinite(value) else None for value in values.ravel()]
 
 
@@ -204,7 +198,7 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
     demand(len(factors) == np.square(sizes + 1).sum(), "covariances that do not fit the models")
     demand(len(dispersions) == n_models == len(degrees), "dispersions that do not fit the models")
     demand(np.isfinite(dispersions).all() and (dispersions >= 0.0).all(), "a dispersion below 0")
-    demand(family.name == "gaussian" or dispersions.all(), "a dispersion of 0")
+    demand(family.name == "gaussian" or (dispersions >= _SMALLEST).all(), "a dispersion of 0")
     demand((degrees >= 0.0).all(), "degrees of freedom below 0")
     average = ModelAverage(
         family=family,
@@ -247,17 +241,26 @@ def _diagnostics(plain: Any, arrays: Arrays, n_features: int) -> Diagnostics:
         shape = shapes.get(name, (n_features,))
         each[name] = _floats(arrays, f"diagnostics.{name}", len(shape), finite=False)
         demand(each[name].shape == shape, f"{name} of another size")
-    tally = _array(arrays, "diagnostics.tally", np.int64, 2)
-    demand(tally.shape == (2, len(KERNELS)), "tally of another size")
+    kernels, tally = _kernels(plain["kernels"]), _array(arrays, "diagnostics.tally", np.int64, 2)
+    demand(tally.shape == (2, len(kernels)), "tally of another size")
     return Diagnostics(
         history=tuple(tuple(entries[end - n : end]) for end, n in zip(ends, lengths.tolist(), strict=True)),
         endings=tuple(map(_text, endings)),
         tally=tally,
+        kernels=kernels,
         n_models=_count(plain["n_models"]),
         n_scored=_count(plain["n_scored"]),
         seconds=_number(plain["seconds"]),
         **each,
     )
+
+
+def _kernels(names: Any) -> tuple[str, ...]:
+    """Check names of kernels, which need not be those of this version."""
+    demand(isinstance(names, list), "kernels must be a list")
+    kernels = tuple(map(_text, names))
+    demand(len(set(kernels)) == len(kernels), "a kernel that comes twice")
+    return kernels
 
 
 def _rows(arrays: Arrays, starts_name: str, members_name: str, n_rows: int, n_columns: int) -> tuple[Any, Any]:

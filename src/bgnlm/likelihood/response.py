@@ -13,7 +13,7 @@ from bgnlm.likelihood.families import Family
 
 _MOST_STEPS = 60
 _COARSE = 1e-15
-_LARGEST_STEP = 1e300
+_SMALLEST = 1e-290
 
 
 def response_variance(
@@ -61,18 +61,21 @@ class MeanMixture:
         y = np.clip(np.floor(guess), 0.0, highest)
         step = np.maximum(1.0, _COARSE * y)  # beyond 2^53 there are no neighbouring whole numbers
         rows = np.flatnonzero(high - low > 1.0)
-        while len(rows):
-            enough = self.take(rows).distribution(y[rows]) >= level
-            high[rows[enough]], low[rows[~enough]] = y[rows[enough]], y[rows[~enough]]
-            distance = np.where(np.isfinite(high[rows]), high[rows] - low[rows], np.inf)
-            rows = rows[distance > np.maximum(1.0, _COARSE * low[rows])]
-            below, above = low[rows], high[rows]
-            highest_yet = np.where(np.isfinite(above), above, 4.0 * below + 16.0)
-            wide = highest_yet > 16.0 * (below + 2.0)  # halve the logarithm
-            middle = np.where(wide, np.sqrt((below + 2.0) * highest_yet), 0.5 * (below + highest_yet))
-            away = np.where(y[rows] == below, below + step[rows], np.where(np.isfinite(above), above, 0.0) - step[rows])
-            y[rows] = np.floor(np.where((away > below) & (away < above), away, middle))
-            step[rows] = np.minimum(3.0 * step[rows], _LARGEST_STEP)
+        with np.errstate(over="ignore"):  # a step, or a guess, may become infinite
+            while len(rows):
+                enough = self.take(rows).distribution(y[rows]) >= level
+                high[rows[enough]], low[rows[~enough]] = y[rows[enough]], y[rows[~enough]]
+                distance = np.where(np.isfinite(high[rows]), high[rows] - low[rows], np.inf)
+                rows = rows[distance > np.maximum(1.0, _COARSE * low[rows])]
+                below, above = low[rows], high[rows]
+                highest_yet = np.where(np.isfinite(above), above, 4.0 * below + 16.0)
+                wide = highest_yet > 16.0 * (below + 2.0)  # halve the logarithm
+                middle = np.where(wide, np.sqrt((below + 2.0) * highest_yet), 0.5 * (below + highest_yet))
+                away = np.where(
+                    y[rows] == below, below + step[rows], np.where(np.isfinite(above), above, 0.0) - step[rows]
+                )
+                y[rows] = np.floor(np.where((away > below) & (away < above), away, middle))
+                step[rows] *= 3.0
         return high
 
     def _guess(self, level: float) -> FloatArray:
@@ -90,13 +93,18 @@ class MeanMixture:
 
     def _continuous_quantile(self, level: float) -> FloatArray:
         """By false position in log y, with the Illinois rule."""
-        from scipy.special import gammaincinv
+        from scipy.special import gammaincinv, gammaln
 
-        each = np.log(gammaincinv(self.dispersions, level) / self.dispersions) + np.log(self.means)
+        # Of a very uneven distribution low quantiles are beyond the range of numbers, but their logarithms are not.
+        unit = gammaincinv(self.dispersions, level)
+        by_series = (np.log(level) + gammaln(self.dispersions + 1.0)) / self.dispersions
+        log_unit = np.where(unit > _SMALLEST, np.log(np.maximum(unit, _SMALLEST)), by_series)
+        each = log_unit - np.log(self.dispersions) + np.log(self.means)
         low, high = each.min(axis=0) - 1e-9, each.max(axis=0) + 1e-9
         below, above = (self.distribution(np.exp(end)) - level for end in (low, high))
         for _ in range(_MOST_STEPS):
-            middle = (low * above - high * below) / (above - below)
+            gap = above - below  # 0 where all of it is below the smallest number
+            middle = np.where(gap > 0.0, (low * above - high * below) / np.where(gap > 0.0, gap, 1.0), low)
             value = self.distribution(np.exp(middle)) - level
             if np.abs(value).max() < 1e-9:
                 break

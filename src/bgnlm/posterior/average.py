@@ -146,7 +146,9 @@ def average_models(problem: SearchProblem, posterior: Posterior, max_models: int
         return _fitted(problem, (), [np.empty(0, np.int64)], np.ones(1))
     n_models = min(max_models, int(np.searchsorted(cumulative, ENOUGH_MASS)) + 1, len(cumulative))
     rows = posterior.found.rows
-    used = np.unique(rows.members[: rows.starts[n_models]])
+    # With the most probable feature, even if it is in none of these models.
+    first = [posterior.found.features.index(feature) for feature in posterior.features[:1]]
+    used = np.unique(np.append(rows.members[: rows.starts[n_models]], first)).astype(np.int64)
     models = [np.searchsorted(used, rows.members_of(m)) for m in range(n_models)]
     features = tuple(posterior.found.features[c] for c in used)
     return _fitted(problem, features, models, posterior.model_probabilities[:n_models])

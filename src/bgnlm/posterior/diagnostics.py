@@ -31,7 +31,9 @@ class Diagnostics:
     disagreement
         Of each feature, the standard deviation of its probability between chains, weighted by u_b.
     tally
-        (2, kernels): how often each kernel of Algorithm 1 was used, and accepted; see `kernels`.
+        (2, kernels): how often each kernel of Algorithm 1 was used, and accepted.
+    kernels
+        Names of the kernels.
     n_models, n_scored
         Distinct models stored of all chains together, and models scored, repetitions included.
     seconds
@@ -45,19 +47,10 @@ class Diagnostics:
     weighted_probabilities: FloatArray
     disagreement: FloatArray
     tally: IntArray
+    kernels: tuple[str, ...]
     n_models: int
     n_scored: int
     seconds: float
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Names of the kernels of Algorithm 1."""
-        return KERNELS
-
-    @property
-    def distinct_per_second(self) -> float:
-        """Distinct models stored per second of search."""
-        return self.n_models / max(self.seconds, 1e-9)
 
     def __repr__(self) -> str:
         return f"<Diagnostics: {len(self.history)} chains, {self.n_models:,} models, {self.seconds:.1f} s>"
@@ -78,7 +71,7 @@ class Diagnostics:
             lines += ["", "kernel            used  accepted"]
             lines += [
                 f"{name:<12}  {used:8,d}  {accepted:8,d}"
-                for name, used, accepted in zip(KERNELS, self.tally[USED], self.tally[ACCEPTED], strict=True)
+                for name, used, accepted in zip(self.kernels, self.tally[USED], self.tally[ACCEPTED], strict=True)
             ]
         return "\n".join(lines)
 
@@ -97,6 +90,7 @@ def diagnose(chains: Sequence[ChainResult], parts: Iterable[FoundModels], poster
         weighted_probabilities=mean,
         disagreement=np.sqrt(sums.weights @ np.square(each - mean)),
         tally=np.sum([chain.tally for chain in chains], axis=0),
+        kernels=KERNELS,
         n_models=len(posterior),
         n_scored=sum(chain.n_scored for chain in chains),
         seconds=sum(chain.history[-1].seconds for chain in chains),

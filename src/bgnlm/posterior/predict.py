@@ -22,6 +22,7 @@ _LOCATED_ROWS = 256  # for which the linear predictors of all models are held, i
 _HERMITE = 11  # nodes of the normal distribution
 _CELLS = 32  # of the linear predictor, which stand for its distribution
 _NEGLIGIBLE = 1e-5
+_FARTHEST_OUT = 1e100  # standard deviations from the training data; its square is still a number
 _ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in quantiles
 
 
@@ -257,4 +258,6 @@ def _columns(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, FloatAr
         for low in range(0, len(rows.X), _ROWS):
             here = slice(low, min(low + _ROWS, len(rows.X)))
             columns = new.evaluate(rows.X[here], rows.names).T
-            yield here, np.ascontiguousarray((columns - average.centres[:, None]) / average.scales[:, None])
+            with np.errstate(over="ignore"):
+                standardised = (columns - average.centres[:, None]) / average.scales[:, None]
+            yield here, np.ascontiguousarray(np.clip(standardised, -_FARTHEST_OUT, _FARTHEST_OUT))

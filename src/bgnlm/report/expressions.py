@@ -14,7 +14,7 @@ from bgnlm.posterior.average import ModelAverage
 FORMATS = ("text", "latex", "sympy")
 
 
-def expression(models: ModelAverage, form: str, response: str = "y", digits: int = 6) -> Any:
+def expression(models: ModelAverage, form: str, response: str = "y", digits: int = 6, event: str | None = None) -> Any:
     """Write one model, or an average of several, as a formula of the mean of the response.
 
     Parameters
@@ -25,6 +25,8 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
         thing. "sympy": the mean as an expression, with all digits.
     response
         Name of the response.
+    event
+        For classes: the one whose probability is the mean.
     """
     check_choice(form, "format", FORMATS)
     check_count(digits, "digits", low=1)
@@ -32,7 +34,7 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
         return _sympy(models)
     if models.family.link == "identity":
         return f"{_name(response, form)} = {_linear(models.features, _averaged(models), form, digits)}"
-    mean = rf"\mathrm{{E}}({_name(response, form)})" if form == "latex" else f"E({response})"
+    mean = _mean(response, event, form)
     if len(models) == 1:
         link = rf"\operatorname{{{models.family.link}}}" if form == "latex" else models.family.link
         left = f"{link}({mean})"
@@ -43,6 +45,15 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
         for m, p in enumerate(models.probabilities)
     ]
     return f"{mean} = {join_terms(terms)}"
+
+
+def _mean(response: str, event: str | None, form: str) -> str:
+    symbol, inside = ("E", _name(response, form)) if event is None else ("P", _equation(response, event, form))
+    return rf"\mathrm{{{symbol}}}({inside})" if form == "latex" else f"{symbol}({inside})"
+
+
+def _equation(response: str, event: str, form: str) -> str:
+    return f"{_name(response, form)} = {_name(event, form)}"
 
 
 def _averaged(models: ModelAverage) -> FloatArray:

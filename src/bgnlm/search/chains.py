@@ -1,6 +1,6 @@
 """One chain: what it found, population by population, and when it ends (section 3.2)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -87,9 +87,16 @@ class ChainResult:
         """Nats of prior that each class costs a model."""
         return self.state.classes.costs
 
-    def resume(self) -> None:
-        """Go on after an ending."""
-        self.ending, self._n_stagnant, self._n_fruitless = None, 0, 0
+    def resumed(self) -> "ChainResult":
+        """Return a copy that goes on after the ending."""
+        return replace(
+            self,
+            visited=self.visited.copy(),
+            history=list(self.history),
+            ending=None,
+            _n_stagnant=0,
+            _n_fruitless=0,
+        )
 
     def absorb(self, discovery: Discovery, config: SearchConfig) -> Progress:
         """Take in what a population brought to light."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bgnlm._typing import AnyArray, FloatArray
 from bgnlm.features import Feature, Input, Transform, modify, multiply, project, render
 from bgnlm.search.problem import SearchProblem
 
-_PROBES = np.linspace(-3.0, 3.0, 13)
+PROBES = np.linspace(-3.0, 3.0, 13)
 
 
 def describe(problem: SearchProblem) -> dict[str, Any]:
@@ -47,6 +48,13 @@ def digest_of_data(problem: SearchProblem) -> str:
     return blake2b("".join(map(_digest, parts)).encode(), digest_size=16).hexdigest()
 
 
+def values_of(transform: Transform, arguments: FloatArray) -> AnyArray:
+    """What a function makes of numbers, with one half as cut point if it takes one; a user's may raise anything."""
+    cut_point = () if transform.quantile is None else (0.5,)
+    with np.errstate(all="ignore"):
+        return np.asarray(transform.function(arguments.copy(), *cut_point))
+
+
 def differences(there: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
     """Say what differs between two descriptions."""
     changed = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))
@@ -72,11 +80,9 @@ def _digest(values: Any) -> str:
 def _digest_of_function(transform: Transform, problem: SearchProblem) -> str:
     """Digest of what a function makes of the columns, and of a few numbers; it may fail at some, as in the search."""
     state = blake2b(repr(transform.quantile).encode(), digest_size=16)
-    arguments = () if transform.quantile is None else (0.5,)
-    for column in (_PROBES, *problem.X.T):
+    for column in (PROBES, *problem.X.T):
         try:
-            with np.errstate(all="ignore"):
-                values = np.asarray(transform.function(column.copy(), *arguments))
+            values = values_of(transform, column)
             state.update(_digest(values.astype(np.float64) if values.dtype.kind in "biuf" else 0.0).encode())
         except Exception as error:  # whatever a user's function raises
             state.update(type(error).__name__.encode())

@@ -4,13 +4,10 @@ All decisions are taken here, in the process that asked for the chains; workers 
 """
 
 import contextlib
-import signal
-import sys
-import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +18,7 @@ from bgnlm.errors import SearchStoppedWarning, SettingError
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.checkpoint import Checkpoint
 from bgnlm.search.gmjmcmc import Discovery, Workspace, advance, start_chain, with_seed
+from bgnlm.search.interrupts import Interrupts
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import VisitedModels
 from bgnlm.search.workers import Workers, check_jobs, hire, one_thread
@@ -89,7 +87,7 @@ def run_chains(
         Called after each population.
     """
     root, jobs = _seed_sequence(random_state), check_jobs(n_jobs)
-    interrupts = _Interrupts()
+    interrupts = Interrupts()
     with contextlib.ExitStack() as stack:
         stack.enter_context(interrupts.heeded())
         stack.enter_context(one_thread())
@@ -104,8 +102,7 @@ def run_chains(
             for number, seed in enumerate(seeds)
         ]
         for chain in previous[:n_chains]:
-            chain.resume()
-            chains[chain.number] = chain
+            chains[chain.number] = chain.resumed()
         run = _Run(problem, chains, store, report, interrupts)
         run.restore()
         if run.waiting:
@@ -139,34 +136,6 @@ class _Active:
     is_alone: bool = False
 
 
-class _Interrupts:
-    """Counts Ctrl-C: once to stop after what is under way, twice to stop without waiting, then as usual."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Take over the signal, where that is possible."""
-        usual = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or not callable(usual):
-            yield
-            return
-
-        def interrupt(*_: object) -> None:
-            self.count += 1
-            if self.count > 1:
-                signal.signal(signal.SIGINT, usual)
-            elif sys.stderr is not None and sys.stderr.isatty():
-                print("\nStopping after the populations under way; Ctrl-C again not to wait.", file=sys.stderr)
-
-        signal.signal(signal.SIGINT, interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
-
-
 class _Run:
     """The chains of a run and what happens to them."""
 
@@ -176,7 +145,7 @@ class _Run:
         chains: Sequence[ChainResult],
         store: Checkpoint | None,
         report: Report | None,
-        interrupts: _Interrupts,
+        interrupts: Interrupts,
     ) -> None:
         self.problem = problem
         self.chains = chains

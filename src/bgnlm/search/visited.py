@@ -139,6 +139,13 @@ class VisitedModels:
         # Mass of models scored but not stored, and the classes these may have: one entry for each time.
         self._discarded: list[tuple[float, frozenset[int]]] = []
 
+    def copy(self) -> "VisitedModels":
+        """Return one that may grow by itself."""
+        other = VisitedModels(self.max_models)
+        other.n_scored, other._known = self.n_scored, self._known
+        other._parts, other._discarded = list(self._parts), list(self._discarded)
+        return other
+
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
