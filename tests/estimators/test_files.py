@@ -19,7 +19,7 @@ from bgnlm import BGNLMClassifier, BGNLMRegressor, CoefficientPrior, SearchConfi
 from bgnlm.errors import BgnlmError, DataError, ModelFileError
 from bgnlm.features import parse, register
 from bgnlm.features.transform import _registered
-from bgnlm.search import Limits, MjmcmcSettings, ModelPrior, MoveProbabilities
+from bgnlm.search import Limits, MjmcmcSettings, ModelPrior, MoveProbabilities, ProjectionWeights
 
 QUICK = SearchConfig(n_populations=2, population_size=6, n_candidates=20)
 TINY = SearchConfig(n_populations=2, population_size=4, n_candidates=20, n_averaged=5)
@@ -292,7 +292,7 @@ SETTINGS = {
     ),
     "transforms": ("sin", "gauss"),
     "coefficient_prior": CoefficientPrior("hyper-g", a=3.25, information="local"),
-    "penalty": ModelPrior(penalty=1.5, complexity="oc", max_model_size=4),
+    "penalty": ModelPrior(penalty=1.5, complexity="oc", max_model_size=4, weight_cost=0.5),
     "noise_floor": 0.01,
     "max_depth": 3,
     "keep": (parse("size*weight"), "sin(size)"),
@@ -306,7 +306,7 @@ SETTINGS = {
     "latent": (),
     "family": "gaussian",
     "link": "identity",
-    "projection_weights": "naive",
+    "projection_weights": ProjectionWeights(strategy="concave", n_starts=1),
 }
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from bgnlm.features import Input, Projection, Transform, get_transform, modify, operation_count, parse
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
+from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.description import describe, differences
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior, logic_complexity, operations_plus_one
 from bgnlm.search.problem import define_problem
 
-SMALL = SearchConfig(population_size=6, n_populations=4, n_candidates=40)
+SMALL = SearchConfig(projection_weights=ProjectionWeights(), population_size=6, n_populations=4, n_candidates=40)
 N_ROWS = 45
 
 
@@ -87,6 +87,7 @@ OTHER_SETTINGS = {
 }
 OTHER_PARTS = {
     "moves": {"new_input": 0.3, "modification": 0.1, "multiplication": 0.2, "projection": 0.4},
+    "projection_weights": {"strategy": "deep", "n_starts": 5, "literal": True, "without_gradient": "refuse"},
     "limits": {"max_depth": 4, "max_width": 14, "max_model_size": 3, "max_operations": 9},
     "mjmcmc": {
         "jump_probability": 0.1,
@@ -132,6 +133,7 @@ CHANGES = [
     ("penalty", {"prior": ModelPrior(penalty=2.5)}, {}),
     ("penalty", {"prior": ModelPrior(penalty="aic")}, {}),
     ("max_model_size", {"prior": ModelPrior(max_model_size=2)}, {}),
+    ("weight_cost", {"prior": ModelPrior(weight_cost=0.5)}, {}),
     ("complexity", measured("oc"), {}),
     ("complexity", measured(operation_count), {}),
     ("complexity", measured(operations_plus_one), measured(operation_count)),
@@ -156,7 +158,12 @@ def changed(before, now):
 
 def test_no_setting_is_forgotten():
     """A new one has to be put into the tables above, and into what is described."""
-    parts = {"moves": MoveProbabilities, "limits": Limits, "mjmcmc": MjmcmcSettings}
+    parts = {
+        "moves": MoveProbabilities,
+        "projection_weights": ProjectionWeights,
+        "limits": Limits,
+        "mjmcmc": MjmcmcSettings,
+    }
     assert OTHER_PARTS.keys() == parts.keys()
     assert {*OTHER_SETTINGS, *parts, "max_seconds", "n_averaged"} == {field.name for field in fields(SearchConfig)}
     for name, part in parts.items():

@@ -26,10 +26,10 @@ from bgnlm.features import (
     resolve_transforms,
 )
 from bgnlm.likelihood.marginal import check_likelihood
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig
+from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.generation import FROM_POPULATION, Generator, Urn, make_generator, operands_of
 from bgnlm.search.problem import define_problem
-from bgnlm.search.weights import naive_projection
+from bgnlm.search.weights import WeightSetter
 from tests import naive
 
 A, B = Input("a"), Input("b")
@@ -194,6 +194,10 @@ def test_projections_may_take_more_than_two_operands(rng):
 def data(rng):
     X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + 4.0
     return X, X @ [0.5, -0.4, 0.0], rng.integers(0, 4, 80).astype(float), 0.3 * rng.normal(size=80)
+
+
+def naive_projection(likelihood, evaluator, transform, operands):
+    return WeightSetter(ProjectionWeights(), likelihood, evaluator).project(transform, operands)
 
 
 def weights_of(projection):

@@ -1,14 +1,15 @@
 """Weights alpha of projections (section 2.1.1): the naive ones of strategy 1, and where strategies 2 and 3 start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from zlib import crc32
 
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modify, multiply, project
+from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modify, multiply, project, render
 from bgnlm.features.gradients import round_weight
 from bgnlm.features.measures import additional_weights
-from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Input, Modification, Multiplication, Projection, sort_key
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.config import ProjectionWeights
@@ -36,8 +37,9 @@ class WeightSetter:
             weights = [round_weight(value) for value in coefficients]
             return project(transform, operands, weights[1:], weights[0]) if all(weights[1:]) else None
         if self._settings.strategy == "deep":
-            operands = [self._restarted(operand) for operand in operands]
-        return self._fit.best(self._start(transform, operands))
+            operands = self._distinct([self._restarted(operand) for operand in operands])
+        # In canonical order, so that not even rounding depends on the order in which they came.
+        return self._fit.best(self._start(transform, sorted(operands, key=sort_key)))
 
     def _naive(self, operands: Sequence[Feature]) -> FloatArray | None:
         """Strategy 1: h(mu) = alpha_0 + sum alpha_k F_k; None if these weights do not exist."""
@@ -68,10 +70,35 @@ class WeightSetter:
             case Multiplication(factors=factors):
                 again = multiply(*map(self._restarted, factors))
             case Projection(transform=transform, operands=operands):
-                again = self._start(transform, [self._restarted(operand) for operand in operands])
+                again = self._start(transform, sorted(self._distinct(map(self._restarted, operands)), key=sort_key))
             case Input():
                 again = feature
         return learn_cut_points(again, self._evaluator, self._likelihood.weights)
+
+    def _distinct(self, operands: Iterable[Feature]) -> list[Feature]:
+        """Operands of which several have one structure, as in a layer of a neural network, start apart."""
+        chosen: list[Feature] = []
+        for operand in operands:
+            rng = np.random.default_rng(crc32(render(operand).encode()))
+            while operand in chosen:
+                operand = learn_cut_points(_shaken(operand, rng), self._evaluator, self._likelihood.weights)
+            chosen.append(operand)
+        return chosen
+
+
+def _shaken(feature: Feature, rng: np.random.Generator) -> Feature:
+    """The same structure with other weights."""
+    match feature:
+        case Modification(transform=transform, operand=operand):
+            return modify(transform, _shaken(operand, rng))
+        case Multiplication(factors=factors):
+            return multiply(*(_shaken(factor, rng) for factor in factors))
+        case Projection(transform=transform, operands=operands, weights=weights, intercept=intercept):
+            others = rng.normal(size=len(weights)) * np.array(weights)
+            shaken = [_shaken(operand, rng) for operand in operands]
+            return project(transform, shaken, others.tolist(), intercept + rng.normal())
+        case Input():
+            return feature
 
 
 def linear_weights(likelihood: Likelihood, columns: FloatArray) -> FloatArray | None:
