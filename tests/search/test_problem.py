@@ -5,7 +5,7 @@ import pytest
 
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Input, Transform, get_transform, modify, parse
-from bgnlm.search.config import Limits, MoveProbabilities, SearchConfig, resolved
+from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig, resolved
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import define_problem
@@ -143,7 +143,12 @@ def test_defaults():
     assert found.n_obs == 20
     assert found.keep == ()
     assert found.config == SearchConfig(
-        n_populations=10, n_candidates=100, n_draws=100, n_averaged=300, limits=Limits(max_depth=5)
+        n_populations=10,
+        n_candidates=100,
+        n_draws=100,
+        n_averaged=300,
+        limits=Limits(max_depth=5),
+        projection_weights=ProjectionWeights(strategy="naive"),
     )
     assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + 3 * np.log(3))
 
@@ -158,7 +163,14 @@ def test_the_search_grows_with_the_data():
     for n_obs, *expected in zip((20, 60, 1000), *sizes.values(), strict=True):
         config = resolved(SearchConfig(), n_obs)
         assert [getattr(config, name) for name in sizes] == expected
-    given = SearchConfig(n_populations=3, n_candidates=7, n_draws=9, n_averaged=5, limits=Limits(max_depth=2))
+    given = SearchConfig(
+        n_populations=3,
+        n_candidates=7,
+        n_draws=9,
+        n_averaged=5,
+        limits=Limits(max_depth=2),
+        projection_weights=ProjectionWeights(strategy="deep"),
+    )
     assert resolved(given, 1000) == given
 
 
