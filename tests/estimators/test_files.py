@@ -20,18 +20,11 @@ from bgnlm.errors import BgnlmError, DataError, ModelFileError
 from bgnlm.features import parse, register
 from bgnlm.features.transform import _registered
 from bgnlm.search import Limits, MjmcmcSettings, ModelPrior, MoveProbabilities, ProjectionWeights
+from tests.naive_glm import PAIRS
 
 QUICK = SearchConfig(n_populations=2, population_size=6, n_candidates=20)
 TINY = SearchConfig(n_populations=2, population_size=4, n_candidates=20, n_averaged=5)
-CASES = [
-    ("gaussian", "identity"),
-    ("binomial", "logit"),
-    ("binomial", "probit"),
-    ("binomial", "cloglog"),
-    ("poisson", "log"),
-    ("gamma", "log"),
-    ("negative_binomial", "log"),
-]
+CASES = [("gaussian", "identity"), *PAIRS]
 N = 30
 N_CHANGED = 1200  # files whose content was changed; raise it to look further
 N_PARTS = 8

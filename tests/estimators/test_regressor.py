@@ -17,17 +17,10 @@ from bgnlm import BGNLMRegressor, SearchConfig
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError, UnseenLevelWarning
 from bgnlm.features import Evaluator, depth, operation_count, parse
 from bgnlm.likelihood.families import resolve_family
+from tests.naive_glm import PAIRS
 
 QUICK = SearchConfig(n_populations=3, population_size=8, n_candidates=40)
-CASES = [
-    ("gaussian", "identity"),
-    ("binomial", "logit"),
-    ("binomial", "probit"),
-    ("binomial", "cloglog"),
-    ("poisson", "log"),
-    ("gamma", "log"),
-    ("negative_binomial", "log"),
-]
+CASES = [("gaussian", "identity"), *PAIRS]
 cases = pytest.mark.parametrize(("family", "link"), CASES)
 families = pytest.mark.parametrize("family", list(dict(CASES)))
 N = 45

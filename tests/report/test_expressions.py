@@ -10,17 +10,10 @@ from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig, Transform
 from bgnlm.errors import SettingError
 from bgnlm.features import parse, registered_transforms
 from bgnlm.search import ModelPrior
+from tests.naive_glm import PAIRS
 
 QUICK = SearchConfig(n_populations=3, population_size=8, n_candidates=40)
-CASES = [
-    ("gaussian", "identity"),
-    ("binomial", "logit"),
-    ("binomial", "probit"),
-    ("binomial", "cloglog"),
-    ("poisson", "log"),
-    ("gamma", "log"),
-    ("negative_binomial", "log"),
-]
+CASES = [("gaussian", "identity"), *PAIRS]
 cases = pytest.mark.parametrize(("family", "link"), CASES)
 using_all = pytest.mark.parametrize("using", ["best", "median", "average"])
 N = 40
