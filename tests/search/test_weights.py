@@ -9,7 +9,16 @@ from scipy.special import expit
 
 from bgnlm import BGNLMRegressor
 from bgnlm.errors import FeatureError, SettingError
-from bgnlm.features import Evaluator, Input, Projection, Transform, get_transform, parse, transforms_of
+from bgnlm.features import (
+    Evaluator,
+    Input,
+    Projection,
+    Transform,
+    get_transform,
+    learn_cut_points,
+    parse,
+    transforms_of,
+)
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.search import Limits, ModelPrior, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.problem import define_problem
@@ -154,9 +163,15 @@ def test_functions_without_a_derivative(family, name):
     eta = 2.0 * (X @ [1.0, -1.0, 0.0] > 0.0) - 1.0 + 0.1 * rng.normal(size=N)
     y = eta if family == "gaussian" else (rng.random(N) < expit(3.0 * eta)).astype(float)
     transform = get_transform(name)
-    found = setter("concave", family, y=y).project(transform, INPUTS)
+    weights = setter("concave", family, y=y)
+    evaluator = Evaluator(X)
+    found, start = (
+        learn_cut_points(feature, evaluator)
+        for feature in (weights.project(transform, INPUTS), weights._start(transform, INPUTS))
+    )
     assert isinstance(found, Projection)
-    assert direction(found)[:2] == pytest.approx([0.7, -0.7], abs=0.2)
+    assert direction(found)[1] < 0.0
+    assert log_likelihood(found, family, y) >= log_likelihood(start, family, y)
     with pytest.raises(FeatureError, match="cannot be optimised by gradients"):
         setter("concave", family, y=y, without_gradient="refuse").project(transform, INPUTS)
 
