@@ -201,6 +201,16 @@ def test_rows_without_weight_do_not_count(strategy):
 
 
 @pytest.mark.parametrize("strategy", ["naive", "concave", "deep"])
+def test_features_may_be_infinite_in_rows_without_weight(strategy):
+    X, weights = inputs().copy(), np.append(0.0, np.ones(N - 1))
+    X[0, 0] = 0.0
+    found = setter(strategy, X=X, weights=weights).project(
+        get_transform("tanh"), [parse("inverse(x1)"), Input("x2"), Input("x3")]
+    )
+    assert np.isfinite(found.weights).all()
+
+
+@pytest.mark.parametrize("strategy", ["naive", "concave", "deep"])
 def test_separated_classes_have_finite_weights(strategy):
     found = setter(strategy, "binomial", y=(inputs()[:, 0] > 0.0).astype(float)).project(
         get_transform("sigmoid"), INPUTS

@@ -103,9 +103,10 @@ class WeightFunction:
 
     def centre_and_scale(self, column: FloatArray) -> tuple[float, float]:
         """Mean and standard deviation of a column."""
-        share = self._sample_weight / self._sample_weight.sum()
-        centre = float(share @ column)
-        return centre, float(np.sqrt(share @ np.square(column - centre))) or 1.0
+        used = self._sample_weight > 0.0  # elsewhere a feature may be anything
+        share, values = self._sample_weight[used] / self._sample_weight.sum(), column[used]
+        centre = float(share @ values)
+        return centre, float(np.sqrt(share @ np.square(values - centre))) or 1.0
 
 
 def round_weight(value: float) -> float:

@@ -1,6 +1,7 @@
 """Weights alpha of projections (section 2.1.1): the naive ones of strategy 1, and where strategies 2 and 3 start."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from zlib import crc32
 
 import numpy as np
@@ -26,7 +27,11 @@ class WeightSetter:
         self._settings = settings
         self._likelihood = likelihood
         self._evaluator = evaluator
-        self._fit = WeightFit(settings, likelihood, evaluator)
+
+    @cached_property
+    def _fit(self) -> WeightFit:
+        """Strategies 2 and 3, which fit the null model first."""
+        return WeightFit(self._settings, self._likelihood, self._evaluator)
 
     def project(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
         """Return g(alpha_0 + sum alpha_k F_k); None if there are no such weights, or one of them is 0."""
@@ -43,17 +48,20 @@ class WeightSetter:
 
     def _naive(self, operands: Sequence[Feature]) -> FloatArray | None:
         """Strategy 1: h(mu) = alpha_0 + sum alpha_k F_k; None if these weights do not exist."""
+        columns = self._columns(operands)
+        return linear_weights(self._likelihood, columns) if np.isfinite(columns).all() else None
+
+    def _columns(self, operands: Sequence[Feature]) -> FloatArray:
+        """Columns of features; 0 in rows without weight, where a feature may be anything."""
         columns = self._evaluator.matrix(operands)
-        if not np.isfinite(columns[self._likelihood.weights > 0]).all():
-            return None
-        return linear_weights(self._likelihood, columns)
+        columns[self._likelihood.weights == 0.0] = 0.0
+        return columns
 
     def _start(self, transform: Transform, operands: Sequence[Feature]) -> Projection:
         """A projection in the direction of the naive weights, whose argument has mean 0 and standard deviation 1."""
         coefficients = self._naive(operands)
         weights = np.ones(len(operands)) if coefficients is None else coefficients[1:]
-        columns, share = self._evaluator.matrix(operands), self._likelihood.weights / self._likelihood.weights.sum()
-        columns = np.where(share[:, None] > 0.0, columns, 0.0)
+        columns, share = self._columns(operands), self._likelihood.weights / self._likelihood.weights.sum()
         weights = np.where(weights == 0.0, 1e-3 * np.abs(weights).max() or 1.0, weights)
         argument = columns @ weights
         mean = float(share @ argument)
