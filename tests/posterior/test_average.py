@@ -126,7 +126,7 @@ def test_effects_of_other_models(pair):
 
 def _check_effects(average, y, X, models, probabilities, options):
     """Mean and standard deviation of a mixture with a lump at zero, by its first two moments."""
-    mean, deviation = average.effects()
+    mean, deviation = np.array([average.effects()[feature] for feature in average.features]).T
     first, second = np.zeros((2, X.shape[1]))
     for fit, model, probability in zip(naive.fits_of(y, X, models, **options), models, probabilities, strict=True):
         df = fit.degrees_of_freedom
@@ -173,7 +173,7 @@ def test_few_rows_have_no_variance(n):
     rng = np.random.default_rng(1)
     y, X = rng.normal(size=n), rng.normal(size=(n, 1))
     average = naive.average_of(y, X, [(0,), ()], [0.6, 0.4])
-    mean, deviation = average.effects()
+    mean, deviation = np.array([average.effects()[feature] for feature in average.features]).T
     assert np.isfinite(mean).all()
     assert np.isinf(deviation).all()
 

@@ -402,7 +402,7 @@ def test_an_infinite_variance_beside_a_model_without_probability():
     average = naive.average_of(y, X, [(0,), (), (1,)], [0.5, 0.5, 0.0])
     rows = naive.new_rows(rng.normal(size=(3, 2)))
     assert np.isinf(predict_deviation(average, rows)).all()
-    mean, deviation = average.effects()
+    mean, deviation = np.array([average.effects()[feature] for feature in average.features]).T
     assert np.isfinite(mean).all()
     assert not np.isnan(deviation).any()
 

@@ -180,12 +180,15 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     @property
     def models_(self) -> Any:
         """The most probable models, at most 1,000: features, probability, log posterior (not normalised), size."""
-        tables = [models_table(found.posterior) for found in self._found]
+        tables = [models_table(found.posterior, found.weight_errors) for found in self._found]
         return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
 
     def summary(self) -> str:
         """Describe the fit: features and models with their probabilities, what predictions rest on, advice."""
-        parts = [summarize_fit(found.posterior, found.diagnostics, found.average) for found in self._found]
+        parts = [
+            summarize_fit(found.posterior, found.diagnostics, found.average, found.weight_errors, found.weight_shapes)
+            for found in self._found
+        ]
         found = self._found[0]
         family = found.average.family
         header = (
@@ -213,7 +216,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             A dictionary of these by class if there are more than two.
         """
         each = [
-            expression(found.models(using), format, self.response_name_, digits, event)
+            expression(found.formula(using), format, self.response_name_, digits, event)
             for found, event in zip(self._found, self._events, strict=True)
         ]
         return each[0] if len(each) == 1 else dict(zip(self.classes_.tolist(), each, strict=True))

@@ -1,13 +1,14 @@
 """What a search leaves behind for an estimator: probabilities, diagnostics, and models ready to predict."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from bgnlm._typing import FloatArray
 from bgnlm._validation import check_choice
 from bgnlm.errors import DataError
 from bgnlm.find import SearchResult
-from bgnlm.posterior.average import ModelAverage, average_models, median_model
+from bgnlm.posterior.average import ModelAverage, at_best_weights, average_models, median_model, weight_errors
 from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.rescore import rescore
 from bgnlm.posterior.summarize import Posterior
@@ -29,6 +30,12 @@ class FittedSearch:
         The most probable models, fitted.
     median
         The median probability model, fitted: all features of probability at least one half.
+    formulas
+        Where weights of projections are averaged over: the most probable model and the median probability model with
+        the most probable weights.
+    weight_errors, weight_shapes
+        For the most probable models: Monte Carlo standard errors of their log marginal likelihoods and Pareto shapes
+        of the importance weights; empty where weights are not averaged over.
     n_obs, n_inputs
         Sum of the weights, and number of coded inputs.
     likelihood, prior
@@ -46,6 +53,9 @@ class FittedSearch:
     likelihood: str
     prior: str
     data: str
+    formulas: tuple[ModelAverage, ModelAverage] | None = None
+    weight_errors: FloatArray = field(default_factory=lambda: np.empty(0))
+    weight_shapes: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __repr__(self) -> str:
         return f"<FittedSearch: {len(self.posterior):,} models, {len(self.average):,} of them fitted>"
@@ -55,7 +65,14 @@ class FittedSearch:
         check_choice(using, "using", USING)
         if using == "median":
             return self.median
-        return self.average if using == "average" else self.average.only(0)
+        return self.average if using == "average" else self.average.best()
+
+    def formula(self, using: str) -> ModelAverage:
+        """Return the models to write down: those of `models`, a single one with the most probable weights."""
+        if self.formulas is None or using == "average":
+            return self.models(using)
+        check_choice(using, "using", USING)
+        return self.formulas[USING[1:].index(using)]
 
 
 def fitted(result: SearchResult) -> FittedSearch:
@@ -82,16 +99,27 @@ def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> F
 
 def fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Diagnostics) -> FittedSearch:
     """Fit the models that predictions need."""
-    return FittedSearch(
+    average = average_models(problem, posterior, problem.config.n_averaged)
+    median = median_model(problem, posterior)
+    found = FittedSearch(
         posterior=posterior,
         diagnostics=diagnostics,
-        average=average_models(problem, posterior, problem.config.n_averaged),
-        median=median_model(problem, posterior),
+        average=average,
+        median=median,
         n_obs=problem.n_obs,
         n_inputs=len(problem.names),
         likelihood=_likelihood_in_words(problem),
         prior=_prior_in_words(problem),
         data=digest_of_data(problem),
+    )
+    if problem.averages is None:
+        return found
+    errors = weight_errors(problem, posterior, problem.config.n_averaged)
+    return replace(
+        found,
+        formulas=(at_best_weights(problem, average.best()), at_best_weights(problem, median)),
+        weight_errors=errors[:, 0],
+        weight_shapes=errors[:, 1],
     )
 
 
@@ -104,7 +132,10 @@ def _likelihood_in_words(problem: SearchProblem) -> str:
     floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
     orders = ", models as sets" if likelihood.n_slots else ""
-    return f"coefficients: {coefficients}{information}{floor}{orders}"
+    settings = problem.config.projection_weights
+    variance = _exact(settings.weight_variance)
+    weights = f", weights of projections: N(0, {variance})" if settings.strategy == "bayesian" else ""
+    return f"coefficients: {coefficients}{information}{floor}{orders}{weights}"
 
 
 def _exact(value: float) -> str:

@@ -30,6 +30,7 @@ from bgnlm.search.description import PROBES, values_of
 from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
+_FORMULAS = ("best_formula", "median_formula")
 _SMALLEST = np.finfo(np.float64).tiny  # below it a number may have no finite reciprocal
 _AVERAGE = ("centres", "scales", "probabilities", "coefficients", "factors", "dispersions", "degrees")
 _DIAGNOSTICS = ("chain_weights", "chain_probabilities", "weighted_probabilities", "disagreement", "tally")
@@ -52,7 +53,13 @@ Arrays = Mapping[str, AnyArray]
 def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Everything but arrays, and the arrays by name."""
     found, average, diagnostics = search.posterior.found, search.average, search.diagnostics
-    place = {feature: j for j, feature in enumerate(found.features)}
+    kinds = {"average": average, "median": search.median}
+    if search.formulas is not None:
+        kinds |= dict(zip(_FORMULAS, search.formulas, strict=True))
+    # After those that were found, these with other weights.
+    others = (feature for models in kinds.values() for feature in (*models.features, *models.known_as))
+    features = list(dict.fromkeys((*found.features, *others)))
+    place = {feature: j for j, feature in enumerate(features)}
     plain = {
         "family": average.family.name,
         "link": average.family.link,
@@ -61,7 +68,7 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
         "likelihood": search.likelihood,
         "prior": search.prior,
         "data": search.data,
-        "features": [render(feature) for feature in found.features],
+        "features": [render(feature) for feature in features],
         "functions": {transform.name: _probed(transform) for f in found.features for transform in transforms_of(f)},
         "endings": list(diagnostics.endings),
         "kernels": list(diagnostics.kernels),
@@ -84,9 +91,11 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
                 for entry in history
             ]
         ).reshape(-1, len(_PROGRESS)),
+        "weight_errors": search.weight_errors,
+        "weight_shapes": search.weight_shapes,
         **{f"diagnostics.{name}": getattr(diagnostics, name) for name in _DIAGNOSTICS},
     }
-    for kind, models in (("average", average), ("median", search.median)):
+    for kind, models in kinds.items():
         arrays |= {f"{kind}.{name}": getattr(models, name) for name in _AVERAGE}
         arrays |= {f"{kind}.{name}": getattr(models, name).astype(np.int64) for name in ("starts", "members")}
         if models.mixture is not None:
@@ -94,6 +103,8 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
             arrays[f"{kind}.mixture_factors"] = models.mixture.factors
         arrays[f"{kind}.mass"] = np.array(models.mass)
         arrays[f"{kind}.places"] = np.array([place[feature] for feature in models.features], np.int64)
+        arrays[f"{kind}.known_as"] = np.array([place[feature] for feature in models.known_as], np.int64)
+        arrays[f"{kind}.n_best"] = np.array(models.n_best)
         arrays[f"{kind}.ranges"] = np.array([[r.minimum, r.maximum, r.median] for r in models.ranges]).reshape(-1, 3)
     return plain, arrays
 
@@ -101,9 +112,21 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
 def search_from_plain(plain: Any, arrays: Arrays, names: Sequence[str]) -> FittedSearch:
     """Read what `search_to_plain` wrote; DataError for anything that does not fit together."""
     features = _features(plain, names)
-    found = _found(features, arrays)
+    costs = _floats(arrays, "costs", 1, finite=False)
+    demand(len(costs) <= len(features), "costs do not fit the features")
+    found = _found(features[: len(costs)], costs, arrays)
     posterior = summarize(found)
+    has_formulas = f"{_FORMULAS[0]}.places" in arrays
     family = resolve_family(plain["family"], plain["link"])
+    formulas = None
+    if has_formulas:
+        best, median = (_average(family, features, arrays, kind) for kind in _FORMULAS)
+        formulas = best, median
+    errors = {}
+    if "weight_errors" in arrays:  # files of earlier versions do not have them
+        errors = {name: _floats(arrays, name, 1, finite=False) for name in ("weight_errors", "weight_shapes")}
+        demand(len({len(each) for each in errors.values()}) == 1, "errors of weights that do not fit")
+        demand(all(len(each) <= len(posterior) for each in errors.values()), "errors of weights that do not fit")
     return FittedSearch(
         posterior=posterior,
         diagnostics=_diagnostics(plain, arrays, len(posterior.features)),
@@ -114,6 +137,8 @@ def search_from_plain(plain: Any, arrays: Arrays, names: Sequence[str]) -> Fitte
         likelihood=_text(plain["likelihood"]),
         prior=_text(plain["prior"]),
         data=_text(plain["data"]),
+        formulas=formulas,
+        **errors,
     )
 
 
@@ -164,11 +189,10 @@ def _is_close(a: Any, b: float | None) -> bool:
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _found(features: tuple[Feature, ...], arrays: Arrays) -> FoundModels:
+def _found(features: tuple[Feature, ...], costs: FloatArray, arrays: Arrays) -> FoundModels:
     keys, log_marginal = _array(arrays, "keys", np.uint64, 1), _floats(arrays, "log_marginal", 1)
     starts, members = _rows(arrays, "starts", "members", len(keys), len(features))
-    costs = _floats(arrays, "costs", 1, finite=False)
-    demand(len(costs) == len(features) and (costs >= 0.0).all(), "costs do not fit the features")
+    demand(bool((costs >= 0.0).all()), "costs below 0")
     demand(len(log_marginal) == len(keys) and len(keys) > 0, "models do not fit their scores")
     ascending = np.diff(members) > 0
     ascending[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(members))] - 1] = True
@@ -200,6 +224,13 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
     demand(np.isfinite(dispersions).all() and (dispersions >= 0.0).all(), "a dispersion below 0")
     demand(family.name == "gaussian" or (dispersions >= _SMALLEST).all(), "a dispersion of 0")
     demand((degrees >= 0.0).all(), "degrees of freedom below 0")
+    known_as, n_best = places, 1
+    if f"{kind}.known_as" in arrays:  # files of earlier versions do not have it
+        known_as = _array(arrays, f"{kind}.known_as", np.int64, 1)
+        n_best = int(_array(arrays, f"{kind}.n_best", np.int64, 0))
+    demand(len(known_as) == n_features, "names that do not fit the features")
+    demand(((known_as >= 0) & (known_as < len(features))).all(), "a feature that is not there")
+    demand(0 < n_best <= n_models, "more models than there are")
     average = ModelAverage(
         family=family,
         features=tuple(features[j] for j in places),
@@ -214,6 +245,8 @@ def _average(family: Any, features: tuple[Feature, ...], arrays: Arrays, kind: s
         factors=factors,
         dispersions=dispersions,
         degrees=degrees,
+        known_as=tuple(features[j] for j in known_as),
+        n_best=n_best,
     )
     if family.name == "gaussian":
         return average

@@ -1,10 +1,12 @@
 """A feature as a function of the weights inside it: values and derivatives, forward through its tree.
 
-The weights of one projection are its intercept and one weight for each operand, for operands that are centred and
-scaled by what they are at the start. This way all weights are of one order of magnitude.
+The weights of one projection are its intercept and one weight for each operand, for operands that are standardised:
+centred, and of standard deviation 1 whatever the weights inside them are. This way all weights are of one order of
+magnitude, and a prior on them means the same in every layer.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
@@ -14,7 +16,7 @@ from bgnlm._typing import FloatArray
 from bgnlm.errors import FeatureError
 from bgnlm.features.cut_points import weighted_quantile
 from bgnlm.features.evaluate import Evaluator
-from bgnlm.features.measures import additional_weights
+from bgnlm.features.measures import weight_count
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, modify, multiply, project
 from bgnlm.features.transform import Transform
 
@@ -32,22 +34,27 @@ class WeightFunction:
     Parameters
     ----------
     feature
-        A projection; its weights are where operands are centred and scaled.
+        A feature with projections in it.
     evaluator
         The data.
     sample_weight
         One for each row.
     every_layer
-        Whether weights of projections inside are free; otherwise only those of the outermost one.
+        Whether weights of projections inside are free; otherwise only those of the outermost one, which then must be
+        the last operation.
     """
 
-    def __init__(
-        self, feature: Projection, evaluator: Evaluator, sample_weight: FloatArray, *, every_layer: bool
-    ) -> None:
+    def __init__(self, feature: Feature, evaluator: Evaluator, sample_weight: FloatArray, *, every_layer: bool) -> None:
         self._evaluator = evaluator
         self._sample_weight = sample_weight
+        self._used = sample_weight > 0.0  # elsewhere a feature may be anything
+        self._share = sample_weight[self._used] / sample_weight.sum()
         self._given = feature
-        self._root = _ProjectionNode(self, feature, every_layer=every_layer)
+        self._root: _Node
+        if isinstance(feature, Projection):
+            self._root = _ProjectionNode(self, feature, every_layer=every_layer)
+        else:
+            self._root = self.node(feature, every_layer)
         self.n_weights = self._root.n_weights
         self.is_differentiable = self._root.is_differentiable
 
@@ -58,15 +65,19 @@ class WeightFunction:
 
     def value(self, weights: FloatArray) -> FloatArray:
         """Column of the feature with these weights."""
+        return np.asarray(self.values(weights[None, :])[0])
+
+    def values(self, weights: FloatArray) -> FloatArray:
+        """Columns of the feature, as (draws, rows), for weights as (draws, weights)."""
         with np.errstate(all="ignore"):
-            return self._root.value(weights)
+            return self._root.values(weights)
 
     def value_and_gradient(self, weights: FloatArray) -> Value:
         """The column, and its derivatives."""
         with np.errstate(all="ignore"):
             return self._root.value_and_gradient(weights)
 
-    def feature(self, weights: FloatArray) -> Projection | None:
+    def feature(self, weights: FloatArray) -> Feature | None:
         """Return the feature with these weights, rounded, on the scale of its operands; None if it would be another.
 
         So it would with a weight of 0, or with operands that have become the same.
@@ -75,15 +86,12 @@ class WeightFunction:
             built = self._root.feature(weights)
         except FeatureError:
             return None
-        return (
-            built
-            if isinstance(built, Projection) and additional_weights(built) == additional_weights(self._given)
-            else None
-        )
+        same = type(built) is type(self._given) and weight_count(built) == weight_count(self._given)
+        return built if same else None
 
     def node(self, feature: Feature, every_layer: bool) -> "_Node":
         """What computes one part of the tree; a part without free weights is a constant."""
-        if not (every_layer and additional_weights(feature)):
+        if not (every_layer and weight_count(feature)):
             return _Constant(feature, self._evaluator.column(feature))
         match feature:
             case Projection():
@@ -95,18 +103,22 @@ class WeightFunction:
             case Input():
                 return _Constant(feature, self._evaluator.column(feature))
 
-    def parameters(self, transform: Transform, argument: FloatArray) -> tuple[float, ...]:
-        """Cut point of a threshold transform."""
-        if transform.quantile is None:
-            return ()
-        return (weighted_quantile(argument, transform.quantile, self._sample_weight),)
+    def cut(self, transform: Transform, arguments: FloatArray) -> FloatArray:
+        """Values of a threshold transform, whose cut point is a quantile of each argument."""
+        if arguments.ndim > 1:
+            return np.array([self.cut(transform, argument) for argument in arguments])
+        cut_point = weighted_quantile(arguments, transform.quantile or 0.0, self._sample_weight)
+        return np.asarray(transform.function(arguments, cut_point), dtype=np.float64)
 
-    def centre_and_scale(self, column: FloatArray) -> tuple[float, float]:
-        """Mean and standard deviation of a column."""
-        used = self._sample_weight > 0.0  # elsewhere a feature may be anything
-        share, values = self._sample_weight[used] / self._sample_weight.sum(), column[used]
-        centre = float(share @ values)
-        return centre, float(np.sqrt(share @ np.square(values - centre))) or 1.0
+    def mean(self, columns: FloatArray) -> FloatArray:
+        """Mean of each column; columns are the last axis."""
+        return np.asarray(columns[..., self._used] @ self._share)
+
+    def centre_and_scale(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each column; 1 in place of 0."""
+        centre = self.mean(columns)
+        scale = np.sqrt(self.mean(np.square(columns - centre[..., None])))
+        return centre, np.where(scale > 0.0, scale, 1.0)
 
 
 def round_weight(value: float) -> float:
@@ -120,7 +132,7 @@ class _Node(Protocol):
 
     @property
     def start(self) -> FloatArray: ...
-    def value(self, weights: FloatArray) -> FloatArray: ...
+    def values(self, weights: FloatArray) -> FloatArray: ...
     def value_and_gradient(self, weights: FloatArray) -> Value: ...
     def feature(self, weights: FloatArray) -> Feature: ...
 
@@ -139,8 +151,8 @@ class _Constant:
     def start(self) -> FloatArray:
         return np.empty(0)
 
-    def value(self, _: FloatArray) -> FloatArray:
-        return self._value.column
+    def values(self, _: FloatArray) -> FloatArray:
+        return self._value.column[None, :]
 
     def value_and_gradient(self, _: FloatArray) -> Value:
         return self._value
@@ -159,7 +171,7 @@ class _Inner:
         self.n_weights = ends[-1]
 
     def _values(self, weights: FloatArray) -> list[FloatArray]:
-        return [child.value(weights[own]) for child, own in zip(self._children, self._slices, strict=True)]
+        return [child.values(weights[:, own]) for child, own in zip(self._children, self._slices, strict=True)]
 
     def _gradients(self, weights: FloatArray) -> list[Value]:
         return [child.value_and_gradient(weights[own]) for child, own in zip(self._children, self._slices, strict=True)]
@@ -180,8 +192,8 @@ class _MultiplicationNode(_Inner):
     def start(self) -> FloatArray:
         return np.concatenate(self._starts())
 
-    def value(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.prod(self._values(weights), axis=0))
+    def values(self, weights: FloatArray) -> FloatArray:
+        return reduce(np.multiply, self._values(weights))
 
     def value_and_gradient(self, weights: FloatArray) -> Value:
         parts = self._gradients(weights)
@@ -209,8 +221,9 @@ class _Transformed(_Inner):
         self.is_differentiable = smooth and all(child.is_differentiable for child in children)
 
     def _transformed(self, argument: FloatArray) -> FloatArray:
-        parameters = self._whole.parameters(self._transform, argument)
-        return np.array(self._transform.function(argument, *parameters), dtype=np.float64)
+        if self._transform.quantile is not None:
+            return self._whole.cut(self._transform, argument)
+        return np.array(self._transform.function(argument), dtype=np.float64)
 
     def _slope(self, argument: FloatArray) -> FloatArray:
         assert self._transform.derivative is not None
@@ -225,7 +238,7 @@ class _ModificationNode(_Transformed):
     def start(self) -> FloatArray:
         return self._children[0].start
 
-    def value(self, weights: FloatArray) -> FloatArray:
+    def values(self, weights: FloatArray) -> FloatArray:
         return self._transformed(self._values(weights)[0])
 
     def value_and_gradient(self, weights: FloatArray) -> Value:
@@ -240,14 +253,13 @@ class _ProjectionNode(_Transformed):
     def __init__(self, whole: WeightFunction, feature: Projection, *, every_layer: bool) -> None:
         children = [whole.node(operand, every_layer) for operand in feature.operands]
         super().__init__(whole, feature.transform, children, 1 + len(children))
-        columns = [child.value(child.start) for child in children]
-        self._centres, self._scales = np.array([whole.centre_and_scale(column) for column in columns]).T
         self._given = np.append(feature.intercept, feature.weights)
-        # Operands that stay as they are: centred and scaled once.
-        self._fixed = np.ones((len(children) + 1, len(columns[0])))
-        for k, column in enumerate(columns):
-            self._fixed[k + 1] = (column - self._centres[k]) / self._scales[k]
         self._moving = [k for k, child in enumerate(children) if child.n_weights]
+        # Operands that stay as they are, standardised, after a row of ones.
+        columns = np.array([child.values(child.start[None, :])[0] for child in children])
+        self._centres, self._scales = whole.centre_and_scale(columns)
+        self._fixed = np.vstack([np.ones(columns.shape[1]), (columns - self._centres[:, None]) / self._scales[:, None]])
+        self._fixed[[k + 1 for k in self._moving]] = 0.0
 
     @property
     def start(self) -> FloatArray:
@@ -255,34 +267,36 @@ class _ProjectionNode(_Transformed):
         own = np.append(self._given[0] + self._given[1:] @ self._centres, slopes)
         return np.concatenate([own, *self._starts()])
 
-    def _operands(self, weights: FloatArray) -> tuple[FloatArray, list[Value]]:
-        """Centred and scaled operands after a row of ones, and the parts of those that move."""
-        if not self._moving:
-            return self._fixed, []
-        operands, parts = self._fixed.copy(), self._gradients(weights)
+    def values(self, weights: FloatArray) -> FloatArray:
+        own = weights[:, : len(self._given)]
+        argument = own @ self._fixed
         for k in self._moving:
-            operands[k + 1] = (parts[k].column - self._centres[k]) / self._scales[k]
-        return operands, parts
-
-    def value(self, weights: FloatArray) -> FloatArray:
-        own = weights[: len(self._given)]
-        if not self._moving:
-            return self._transformed(own @ self._fixed)
-        operands = self._fixed.copy()
-        for k in self._moving:
-            moved = self._children[k].value(weights[self._slices[k]])
-            operands[k + 1] = (moved - self._centres[k]) / self._scales[k]
-        return self._transformed(own @ operands)
+            columns = self._children[k].values(weights[:, self._slices[k]])
+            centres, scales = self._whole.centre_and_scale(columns)
+            argument += (own[:, k + 1] / scales)[:, None] * (columns - centres[:, None])
+        return self._transformed(argument)
 
     def value_and_gradient(self, weights: FloatArray) -> Value:
         own = weights[: len(self._given)]
-        operands, parts = self._operands(weights)
+        if not self._moving:
+            argument = own @ self._fixed
+            return Value(self._transformed(argument), self._slope(argument) * self._fixed)
+        operands, inner = self._fixed.copy(), []
+        for k in self._moving:
+            column, gradient = self._children[k].value_and_gradient(weights[self._slices[k]])
+            centre, scale = self._whole.centre_and_scale(column)
+            operands[k + 1] = unit = (column - centre) / scale
+            # Centre and scale move with the weights.
+            along = self._whole.mean(unit * gradient)[:, None] * unit
+            inner.append(own[k + 1] / scale * (gradient - self._whole.mean(gradient)[:, None] - along))
         argument = own @ operands
-        rows = [operands, *(own[k + 1] / self._scales[k] * parts[k].gradient for k in self._moving)]
-        gradient = self._slope(argument) * (np.vstack(rows) if self._moving else operands)
-        return Value(self._transformed(argument), gradient)
+        return Value(self._transformed(argument), self._slope(argument) * np.vstack([operands, *inner]))
 
     def feature(self, weights: FloatArray) -> Feature:
-        slopes = weights[1 : len(self._given)] / self._scales
-        intercept = round_weight(weights[0] - slopes @ self._centres)
+        centres, scales = self._centres.copy(), self._scales.copy()
+        for k in self._moving:
+            column = self._children[k].values(weights[None, self._slices[k]])[0]
+            centres[k], scales[k] = self._whole.centre_and_scale(column)
+        slopes = weights[1 : len(self._given)] / scales
+        intercept = round_weight(weights[0] - slopes @ centres)
         return project(self._transform, self._features(weights), map(round_weight, slopes), intercept)

@@ -70,6 +70,21 @@ def additional_weights(feature: Feature) -> int:
             raise not_a_feature(feature)
 
 
+def weight_count(feature: Feature) -> int:
+    """Number of weights inside projections, intercepts included."""
+    match feature:
+        case Input():
+            return 0
+        case Modification(operand=operand):
+            return weight_count(operand)
+        case Multiplication(factors=parts):
+            return sum(map(weight_count, parts))
+        case Projection(operands=parts):
+            return 1 + len(parts) + sum(map(weight_count, parts))
+        case _:
+            raise not_a_feature(feature)
+
+
 def leaf_count(feature: Feature) -> int:
     """Count the inputs in a feature, each as often as it occurs."""
     check_features(feature)

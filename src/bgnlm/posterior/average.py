@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.features import Evaluator, Feature, TrainingRange
+from bgnlm.features import Evaluator, Feature, TrainingRange, sort_key
+from bgnlm.features.measures import weight_count
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.model_fit import upper_factor
 from bgnlm.likelihood.status import ModelStatus
@@ -15,7 +16,10 @@ from bgnlm.posterior.summarize import Posterior
 from bgnlm.search.problem import SearchProblem
 
 ENOUGH_MASS = 0.9999  # models beyond this share of the probability are not averaged over
+ENOUGH_OF_AVERAGES = 0.999  # the same where each model is an average over weights, many times as costly
 _HALF = 0.5
+# Draws of the weights of one model: so many times its probability.
+_DRAWS, _FEWEST_DRAWS, _MOST_DRAWS = 200, 4, 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +46,10 @@ class ModelAverage:
         Covariance factors of the coefficients, one after the other, by rows; see `ModelFit`.
     dispersions, degrees
         Of each model; see `ModelFit`.
+    known_as
+        For features that are one draw of their weights: the feature they are listed as; otherwise the features.
+    n_best
+        How many of the models are the most probable one, with different weights; they come first.
     mixture
         For families other than the Gaussian: the same models with mean and covariance of their coefficients in place of
         mode and information there; what is uncertain is computed from these.
@@ -60,6 +68,8 @@ class ModelAverage:
     factors: FloatArray
     dispersions: FloatArray
     degrees: FloatArray
+    known_as: tuple[Feature, ...]
+    n_best: int = 1
     mixture: "ModelAverage | None" = None
 
     def __len__(self) -> int:
@@ -79,24 +89,36 @@ class ModelAverage:
 
     def only(self, model: int) -> "ModelAverage":
         """Return one of the models by itself."""
-        chosen, size = self.members_of(model), int(self.sizes[model])
-        first = int(self.starts[model]) + model
-        corner = int(np.square(self.sizes[:model] + 1).sum())
+        return self._between(model, model + 1)
+
+    def best(self) -> "ModelAverage":
+        """Return the most probable model by itself, with all its weights."""
+        return self._between(0, self.n_best)
+
+    def _between(self, first: int, end: int) -> "ModelAverage":
+        """Return some of the models, with probabilities that add up to 1."""
+        low, high = int(self.starts[first]), int(self.starts[end])
+        corners = np.append(0, np.cumsum(np.square(self.sizes + 1)))
+        chosen = np.unique(self.members[low:high])
+        probabilities, n_models = self.probabilities[first:end], end - first
+        total = float(probabilities.sum())
         return ModelAverage(
             family=self.family,
             features=tuple(self.features[j] for j in chosen),
             ranges=tuple(self.ranges[j] for j in chosen),
             centres=self.centres[chosen],
             scales=self.scales[chosen],
-            probabilities=np.ones(1),
-            mass=float(self.mass * self.probabilities[model]),
-            starts=np.array([0, size]),
-            members=np.arange(size),
-            coefficients=self.coefficients[first : first + size + 1],
-            factors=self.factors[corner : corner + (size + 1) ** 2],
-            dispersions=self.dispersions[model : model + 1],
-            degrees=self.degrees[model : model + 1],
-            mixture=None if self.mixture is None else self.mixture.only(model),
+            probabilities=probabilities / total if total else np.full(n_models, 1.0 / n_models),
+            mass=float(self.mass * total),
+            starts=self.starts[first : end + 1] - low,
+            members=np.searchsorted(chosen, self.members[low:high]),
+            coefficients=self.coefficients[low + first : high + end],
+            factors=self.factors[corners[first] : corners[end]],
+            dispersions=self.dispersions[first:end],
+            degrees=self.degrees[first:end],
+            known_as=tuple(self.known_as[j] for j in chosen),
+            n_best=n_models,
+            mixture=None if self.mixture is None else self.mixture._between(first, end),
         )
 
     def linear_predictor(self, model: int = 0) -> FloatArray:
@@ -114,9 +136,9 @@ class ModelAverage:
         slopes = np.bincount(self.members, weights=weights * self.coefficients[is_slope], minlength=len(self.features))
         return np.append(self.probabilities @ self.coefficients[~is_slope], slopes)
 
-    def effects(self) -> tuple[FloatArray, FloatArray]:
+    def effects(self) -> dict[Feature, tuple[float, float]]:
         """Posterior mean and standard deviation of the coefficient of each feature, 0 where a model lacks it."""
-        mean, square = self.mean_coefficients[1:], np.zeros(len(self.features))
+        mean, square = self.mean_coefficients[1:] / self.scales, np.zeros(len(self.features))
         first = corner = 0
         for m, size in enumerate(self.sizes.tolist()):
             factor = self.factors[corner : corner + (size + 1) ** 2].reshape(size + 1, size + 1)[1:]
@@ -124,8 +146,13 @@ class ModelAverage:
             slopes = self.coefficients[first + 1 : first + 1 + size]
             square[self.members_of(m)] += self.probabilities[m] * (variance + np.square(slopes))
             first, corner = first + size + 1, corner + (size + 1) ** 2
-        deviation = np.sqrt(np.maximum(square - np.square(mean), 0.0))
-        return mean / self.scales, deviation / self.scales
+        names = list(dict.fromkeys(self.known_as))
+        place = {feature: j for j, feature in enumerate(names)}
+        listed = [place[feature] for feature in self.known_as]
+        means = np.bincount(listed, weights=mean, minlength=len(names))
+        squares = np.bincount(listed, weights=square / np.square(self.scales), minlength=len(names))
+        deviations = np.sqrt(np.maximum(squares - np.square(means), 0.0))
+        return dict(zip(names, zip(means.tolist(), deviations.tolist(), strict=True), strict=True))
 
     @cached_property
     def coefficient_scales(self) -> FloatArray:
@@ -141,17 +168,31 @@ class ModelAverage:
 
 def average_models(problem: SearchProblem, posterior: Posterior, max_models: int) -> ModelAverage:
     """Fit the most probable models, as many as matter."""
+    n_models = _n_that_matter(problem, posterior, max_models)
+    if not n_models:  # no model has a likelihood
+        return _fitted(problem, [((), 1.0)])
+    models = [(posterior.features_of(m), float(posterior.model_probabilities[m])) for m in range(n_models)]
+    n_selected = max(int((posterior.inclusion_probabilities >= _HALF).sum()), 1)
+    return _fitted(problem, models, posterior.features[:n_selected])
+
+
+def _n_that_matter(problem: SearchProblem, posterior: Posterior, max_models: int) -> int:
     cumulative = np.cumsum(posterior.model_probabilities)
-    if not len(cumulative) or cumulative[-1] == 0.0:  # no model has a likelihood
-        return _fitted(problem, (), [np.empty(0, np.int64)], np.ones(1))
-    n_models = min(max_models, int(np.searchsorted(cumulative, ENOUGH_MASS)) + 1, len(cumulative))
-    rows = posterior.found.rows
-    # With the most probable feature, even if it is in none of these models.
-    first = [posterior.found.features.index(feature) for feature in posterior.features[:1]]
-    used = np.unique(np.append(rows.members[: rows.starts[n_models]], first)).astype(np.int64)
-    models = [np.searchsorted(used, rows.members_of(m)) for m in range(n_models)]
-    features = tuple(posterior.found.features[c] for c in used)
-    return _fitted(problem, features, models, posterior.model_probabilities[:n_models])
+    if not len(cumulative) or cumulative[-1] == 0.0:
+        return 0
+    enough = ENOUGH_MASS if problem.averages is None else ENOUGH_OF_AVERAGES
+    return min(max_models, int(np.searchsorted(cumulative, enough)) + 1, len(cumulative))
+
+
+def weight_errors(problem: SearchProblem, posterior: Posterior, max_models: int) -> FloatArray:
+    """Return Monte Carlo standard error and Pareto shape of each model that is averaged over; 0 without weights."""
+    errors = np.zeros((_n_that_matter(problem, posterior, max_models), 2))
+    for m in range(len(errors)):
+        features = posterior.features_of(m)
+        if problem.averages is not None and any(map(weight_count, features)):
+            score = problem.averages.score(features)
+            errors[m] = score.standard_error, score.pareto_k
+    return errors
 
 
 def median_model(problem: SearchProblem, posterior: Posterior) -> ModelAverage:
@@ -161,16 +202,55 @@ def median_model(problem: SearchProblem, posterior: Posterior) -> ModelAverage:
     """
     n_features = int((posterior.inclusion_probabilities >= _HALF).sum())
     while True:
-        features = posterior.features[:n_features]
-        model = np.arange(n_features)
-        average = _fitted(problem, features, [model], np.ones(1))
+        average = _fitted(problem, [(posterior.features[:n_features], 1.0)])
         if n_features == 0 or average.mass:
             return average
         n_features -= 1
 
 
+def at_best_weights(problem: SearchProblem, model: ModelAverage) -> ModelAverage:
+    """Fit one model with the most probable weights of its projections."""
+    features = tuple(dict.fromkeys(model.known_as))
+    if problem.averages is not None and any(map(weight_count, features)):
+        features = problem.averages.at_best(features)
+    return _with_fits(problem, features, features, [np.arange(len(features))], np.ones(1), 1)
+
+
 def _fitted(
-    problem: SearchProblem, features: tuple[Feature, ...], models: Sequence[IntArray], probabilities: FloatArray
+    problem: SearchProblem, models: Sequence[tuple[tuple[Feature, ...], float]], also: tuple[Feature, ...] = ()
+) -> ModelAverage:
+    """Fit models with their probabilities; where weights are averaged over, each with several draws of them.
+
+    The features in `also` are listed even if they are in none of these models.
+    """
+    entries: list[tuple[tuple[Feature, ...], float]] = []
+    known_as: dict[Feature, Feature] = {}
+    for number, (model, probability) in enumerate(models):
+        drawn = [model]
+        if problem.averages is not None and any(map(weight_count, model)):
+            n_draws = int(min(max(_DRAWS * probability, _FEWEST_DRAWS), _MOST_DRAWS))
+            drawn = problem.averages.drawn(model, n_draws) or drawn
+        for features in drawn:
+            known_as.update(zip(features, model, strict=True))
+            entries.append((features, probability / len(drawn)))
+        if number == 0:
+            n_best = len(entries)
+    for feature in also:
+        known_as.setdefault(feature, feature)
+    features = tuple(sorted(known_as, key=sort_key))
+    place = {feature: j for j, feature in enumerate(features)}
+    members = [np.array([place[feature] for feature in model], np.int64) for model, _ in entries]
+    probabilities = np.array([probability for _, probability in entries])
+    return _with_fits(problem, features, tuple(known_as[f] for f in features), members, probabilities, n_best)
+
+
+def _with_fits(
+    problem: SearchProblem,
+    features: tuple[Feature, ...],
+    known_as: tuple[Feature, ...],
+    models: Sequence[IntArray],
+    probabilities: FloatArray,
+    n_best: int,
 ) -> ModelAverage:
     likelihood = problem.likelihood
     columns = Evaluator(problem.X, problem.names).matrix(features)
@@ -199,6 +279,8 @@ def _fitted(
         factors=np.concatenate([upper_factor(fit.covariance_factor).ravel() for fit in fits]),
         dispersions=np.array([fit.dispersion for fit in fits]),
         degrees=np.array([fit.degrees_of_freedom for fit in fits]),
+        known_as=known_as,
+        n_best=n_best,
     )
     spreads = [fit.spread for fit in fits if fit.spread is not None]
     if not spreads:

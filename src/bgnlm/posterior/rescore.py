@@ -7,6 +7,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.errors import SettingError
 from bgnlm.features import Evaluator
+from bgnlm.features.measures import weight_count
 from bgnlm.posterior.summarize import Posterior, summarize
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.union import FoundModels
@@ -44,4 +45,9 @@ def _scored(problem: SearchProblem, found: FoundModels, rows: ModelRows) -> Floa
         columns[problem.likelihood.weights == 0.0] = 0.0
         models = [np.searchsorted(used, part.members_of(m)).tolist() for m in range(len(part))]
         values[low : low + len(part)] = problem.likelihood.population(columns).log_marginals(models)
+    if problem.averages is not None:
+        for m in range(len(rows)):
+            features = [found.features[c] for c in rows.members_of(m)]
+            if any(map(weight_count, features)):
+                values[m] = problem.averages.score(features).log_marginal
     return values

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bgnlm._typing import FloatArray
 from bgnlm.features import operation_count, render
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.diagnostics import Diagnostics
@@ -17,25 +18,41 @@ _DISAGREEMENT = 0.1
 _UNCOVERED = 0.05
 
 
-def summarize_fit(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverage) -> str:
+def summarize_fit(
+    posterior: Posterior,
+    diagnostics: Diagnostics,
+    average: ModelAverage,
+    weight_errors: FloatArray,
+    weight_shapes: FloatArray,
+) -> str:
     """Features and models with their probabilities, what predictions rest on, and advice."""
-    lines = [*_features(posterior, average), "", *_models(posterior), "", *_predictions(posterior, average)]
+    lines = [
+        *_features(posterior, average),
+        "",
+        *_models(posterior),
+        "",
+        *_predictions(posterior, average, len(weight_errors) or len(average)),
+    ]
+    if len(weight_errors):
+        lines.append(
+            f"weights of projections are averaged over: Monte Carlo errors of the log posterior are at most "
+            f"{weight_errors.max():.2g}, Pareto k is at most {weight_shapes.max():.2g}"
+        )
     return "\n".join([*lines, *_search(diagnostics), *_advice(posterior, diagnostics, average)])
 
 
 def _features(posterior: Posterior, average: ModelAverage) -> list[str]:
-    mean, deviation = average.effects()
-    place = {feature: j for j, feature in enumerate(average.features)}
+    effects = average.effects()
     shown = [
         (feature, probability)
         for feature, probability in zip(posterior.features, posterior.inclusion_probabilities, strict=True)
-        if probability >= _WORTH_SHOWING and feature in place
+        if probability >= _WORTH_SHOWING and feature in effects
     ][:_MOST_FEATURES]
     lines = ["probability  coefficient          sd  operations  feature"]
     for feature, probability in shown:
-        j = place[feature]
+        mean, deviation = effects[feature]
         lines.append(
-            f"{probability:11.4f}  {mean[j]:11.5g}  {deviation[j]:10.4g}  {operation_count(feature):10d}"
+            f"{probability:11.4f}  {mean:11.5g}  {deviation:10.4g}  {operation_count(feature):10d}"
             f"  {render(feature, 6)}"
         )
     n_others = len(posterior.features) - len(shown)
@@ -60,8 +77,8 @@ def _models(posterior: Posterior) -> list[str]:
     return lines
 
 
-def _predictions(posterior: Posterior, average: ModelAverage) -> list[str]:
-    share = f"{len(average):,} of {len(posterior):,} models, which hold {average.mass:.4f} of their probability"
+def _predictions(posterior: Posterior, average: ModelAverage, n_models: int) -> list[str]:
+    share = f"{n_models:,} of {len(posterior):,} models, which hold {average.mass:.4f} of their probability"
     lines = [f"predictions average over {share}"]
     if average.family.name == "gaussian":
         noise = float(np.sqrt(average.probabilities @ average.dispersions))

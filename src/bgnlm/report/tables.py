@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bgnlm._typing import FloatArray
 from bgnlm.features import depth, operation_count, render
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.summarize import Posterior
@@ -16,26 +17,27 @@ def features_table(posterior: Posterior, average: ModelAverage) -> Any:
     """Features by probability, with complexity and averaged coefficient; 0 where no averaged model has the feature."""
     import pandas as pd
 
-    mean, deviation = average.effects()
-    place = {feature: j for j, feature in enumerate(average.features)}
-    places = [place.get(feature, len(place)) for feature in posterior.features]
+    effects = average.effects()
+    each = np.array([effects.get(feature, (0.0, 0.0)) for feature in posterior.features]).reshape(-1, 2)
     return pd.DataFrame(
         {
             "expression": pd.Series([render(feature) for feature in posterior.features], dtype="str"),
             "probability": posterior.inclusion_probabilities,
             "complexity": np.array([operation_count(feature) for feature in posterior.features], np.int64),
             "depth": np.array([depth(feature) for feature in posterior.features], np.int64),
-            "coefficient": np.append(mean, 0.0)[places],
-            "sd": np.append(deviation, 0.0)[places],
+            "coefficient": each[:, 0],
+            "sd": each[:, 1],
         }
     )
 
 
-def models_table(posterior: Posterior) -> Any:
-    """Return the most probable models."""
+def models_table(posterior: Posterior, weight_errors: FloatArray) -> Any:
+    """Return the most probable models; with Monte Carlo errors of the log posterior where weights are averaged over."""
     import pandas as pd
 
     n_models = min(len(posterior), MOST_MODELS)
+    errors = np.full(n_models, np.nan)
+    errors[: len(weight_errors)] = weight_errors[:n_models]
     return pd.DataFrame(
         {
             "features": pd.Series(
@@ -44,6 +46,7 @@ def models_table(posterior: Posterior) -> Any:
             "probability": posterior.model_probabilities[:n_models],
             "log_posterior": posterior.found.log_joint[:n_models],
             "size": posterior.found.rows.sizes[:n_models].astype(np.int64),
+            **({"mc_error": errors} if len(weight_errors) else {}),
         }
     )
 

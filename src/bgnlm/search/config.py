@@ -7,7 +7,7 @@ from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.search.mjmcmc import MjmcmcSettings
 
-Strategy = Literal["naive", "concave", "deep"]
+Strategy = Literal["naive", "concave", "deep", "bayesian"]
 Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 # Up to so many columns all models are scored; beyond, sampling finds nearly all the mass in less time.
 MOST_GAUSSIAN = 20
@@ -66,28 +66,43 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionWeights:
-    """How the weights inside g(alpha_0 + sum of alpha_k F_k) are set: strategies 1 to 3 of section 2.1.1.
+    """How the weights inside g(alpha_0 + sum of alpha_k F_k) are set: sections 2.1.1 and 4.2 of the paper.
 
     Parameters
     ----------
     strategy
         "naive": maximum likelihood of alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum
         likelihood of b_0 + b_1 g(...) as linear predictor, weights inside the F_k as they are. "deep": the same over
-        the weights of all layers.
+        the weights of all layers. "bayesian": weights of all layers are parameters, independent N(0, weight_variance)
+        for operands that are standardised; the marginal likelihoods of models are averages over them.
     n_starts
-        Optimisations of "concave" and "deep", of which the best is kept. The first starts from the naive weights,
+        Optimisations of "concave" and "deep", of which the best is kept; "bayesian" shows a projection with the weights
+        of "deep", and looks for modes from there. The first starts from the naive weights,
         others from random ones that depend on the feature alone, so that one structure always becomes one feature.
     literal
         Leave out b_0 and b_1, as the paper writes it: then a bounded g does not reach a response out of its range.
     without_gradient
         What "concave" and "deep" do where g, or a function of a projection inside, has no derivative (indicators,
         cut points, functions of your own): "search" without gradients, or "refuse" such transforms.
+    weight_variance
+        sigma_alpha^2 of "bayesian".
+    tolerance
+        "bayesian" draws weights until the Monte Carlo standard error of the log marginal likelihood is so small,
+    n_weight_draws
+        or until there are so many draws.
+    sampler
+        Where "bayesian" draws from: "importance", around the modes of the posterior of the weights; "prior", as the
+        paper does, which is of use for few observations only.
     """
 
     strategy: Strategy = "naive"
     n_starts: int = 2
     literal: bool = False
     without_gradient: Literal["search", "refuse"] = "search"
+    weight_variance: float = 1.0
+    tolerance: float = 0.05
+    n_weight_draws: int = 10_000
+    sampler: Literal["importance", "prior"] = "importance"
 
     def __post_init__(self) -> None:
         check_choice(self.strategy, "strategy", get_args(Strategy))
@@ -95,6 +110,12 @@ class ProjectionWeights:
         check_choice(self.without_gradient, "without_gradient", ("search", "refuse"))
         if not isinstance(self.literal, bool):
             raise SettingError(f"literal must be True or False; got {self.literal!r}.")
+        if not check_number(self.weight_variance, "weight_variance", low=0.0) > 0.0:
+            raise SettingError("weight_variance must be above 0; got 0. Use for example 1.")
+        if not check_number(self.tolerance, "tolerance", low=0.0) > 0.0:
+            raise SettingError("tolerance must be above 0; got 0. Use for example 0.05.")
+        check_count(self.n_weight_draws, "n_weight_draws", low=100)
+        check_choice(self.sampler, "sampler", ("importance", "prior"))
 
 
 @dataclass(frozen=True, kw_only=True)

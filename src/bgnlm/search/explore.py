@@ -137,13 +137,14 @@ def _unpacked(scored: ScoredModels, models: IntArray) -> BoolArray:
     return included
 
 
-def _explored(
+def summary_of(
     included: BoolArray,
     log_joint: FloatArray,
     costs: FloatArray,
     model: BoolArray | None,
     n_scored: int,
     tally: IntArray,
+    log_discarded: float = -np.inf,
 ) -> Explored:
     """Summary of models that are all stored, as far as they exist."""
     exists = np.isfinite(log_joint)
@@ -156,7 +157,7 @@ def _explored(
     return Explored(
         included=included,
         log_marginal=log_joint + included @ costs,
-        log_discarded=-np.inf,
+        log_discarded=log_discarded,
         probabilities=np.minimum(weights @ included, 1.0),
         best=included[best],
         best_log_joint=float(log_joint[best]),
@@ -181,14 +182,14 @@ def _explore_by_mjmcmc(
         store = run.target.store
         included, log_joint = stored_models(store, len(costs))
         log_joint = log_joint + models.score.exact.log_null  # the target's scores are relative to the null model
-        return _explored(included, log_joint, costs, run.model, int(store.count[1]), run.tally)
+        return summary_of(included, log_joint, costs, run.model, int(store.count[1]), run.tally)
     target = FunctionTarget(exact_score(models, costs, max_size))
     surrogate, start = expand(rng, models, costs, max_size, start, target.log_joint)
     target.guide = surrogate_target(surrogate, costs, max_size)
     run = run_mjmcmc(rng, target, config.mjmcmc, start, n_steps)
     included = np.frombuffer(b"".join(target.values), dtype=np.bool_).reshape(len(target.values), len(costs))
     log_joint = np.fromiter(target.values.values(), np.float64)
-    return _explored(included, log_joint, costs, run.model, target.n_asked, run.tally)
+    return summary_of(included, log_joint, costs, run.model, target.n_asked, run.tally)
 
 
 def _explore_by_surrogate(
@@ -220,7 +221,7 @@ def _explore_by_surrogate(
     included = np.vstack([included, flipped[flipped.sum(axis=1) <= max_size], start[None, :]])
     included = np.unique(included, axis=0)
     log_joint = models.score.log_marginals(included)[0] - included @ costs
-    return _explored(included, log_joint, costs, None, len(included), np.zeros((2, len(KERNELS)), np.int64))
+    return summary_of(included, log_joint, costs, None, len(included), np.zeros((2, len(KERNELS)), np.int64))
 
 
 def exact_score(models: GlmPopulation, costs: FloatArray, max_size: int) -> Callable[[BoolArray], float]:

@@ -18,6 +18,7 @@ from bgnlm.features import Evaluator, Feature
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.search.classes import ClassChanges, ClassTable, FeatureClasses, Identified, class_key
 from bgnlm.search.explore import Explored, Models, explore
+from bgnlm.search.explore_averaged import explore_averaged
 from bgnlm.search.generation import make_generator
 from bgnlm.search.informed import CandidateRanking
 from bgnlm.search.population import Draft, Population, select_survivors
@@ -145,6 +146,26 @@ class Workspace:
             return GaussianPopulation(population.statistics, self.problem.score)
         return self.problem.likelihood.population(self.evaluator.matrix(population.features))
 
+    def explore(self, population: Population, models: Models, state: ChainState, n_steps: int) -> Explored:
+        """MJMCMC, or what does its work, within a population."""
+        costs, config, best = self.classes.costs_of(population.classes), self.problem.config, state.best_log_joint
+        averages = self.problem.averages
+        if averages is None:
+            return explore(self.rng, models, costs, config, state.model, n_steps, best)
+        return explore_averaged(
+            self.rng,
+            self.representatives(population),
+            models,
+            self.evaluator,
+            self.problem.likelihood,
+            averages,
+            costs,
+            config,
+            state.model,
+            n_steps,
+            best,
+        )
+
     def representatives(self, population: Population) -> list[Feature]:
         """Simplest known forms of the features of a population."""
         return [self.classes.representatives[c] for c in population.classes]
@@ -233,15 +254,7 @@ def step(work: Workspace, state: ChainState) -> tuple[ChainState, Discovery]:
     assert population is not None
     models = work.models(population)
     is_last = state.n_explored >= problem.config.n_populations - 1
-    explored = explore(  # MJMCMC, or what does its work, within S_t
-        work.rng,
-        models,
-        work.classes.costs_of(population.classes),
-        problem.config,
-        state.model,
-        _n_steps(problem, state.n_explored, is_last),
-        state.best_log_joint,
-    )
+    explored = work.explore(population, models, state, _n_steps(problem, state.n_explored, is_last))
     following, model = population, explored.model
     if not is_last:
         following, origins = next_population(work, population, models, explored)  # S_(t+1)

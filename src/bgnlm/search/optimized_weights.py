@@ -37,7 +37,7 @@ class WeightFit:
     def best(self, start: Projection) -> Projection | None:
         """Return the feature with the best weights that were found; None if it has no values on these data."""
         function = WeightFunction(
-            start, self._evaluator, self._likelihood.weights, every_layer=self._settings.strategy == "deep"
+            start, self._evaluator, self._likelihood.weights, every_layer=self._settings.strategy != "concave"
         )
         if not function.is_differentiable and self._settings.without_gradient == "refuse":
             raise FeatureError(
@@ -52,7 +52,9 @@ class WeightFit:
         loss, weights = min(found, key=lambda each: each[0])
         if not math.isfinite(loss):
             return None
-        return function.feature(weights)
+        found_feature = function.feature(weights)
+        assert found_feature is None or isinstance(found_feature, Projection)
+        return found_feature
 
     def _optimised(self, function: WeightFunction, weights: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log-likelihood, and the weights."""

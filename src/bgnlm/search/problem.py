@@ -15,6 +15,7 @@ from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.gram import GramBuilder
 from bgnlm.likelihood.marginal import Likelihood, check_likelihood
 from bgnlm.likelihood.tabulate import TabulatedScore
+from bgnlm.search.averaged_weights import AverageOverWeights
 from bgnlm.search.config import SearchConfig, choose_engine, resolved
 from bgnlm.search.prior import ModelPrior
 
@@ -84,6 +85,14 @@ class SearchProblem:
     def score(self) -> TabulatedScore:
         """Return the score of Gaussian models, tabulated for all populations."""
         return self.likelihood.tabulated_score(self.builder.statistics_of(np.empty((len(self.X), 0))))
+
+    @cached_property
+    def averages(self) -> AverageOverWeights | None:
+        """Scores models whose weights are parameters; None where they are set with the features."""
+        settings = self.config.projection_weights
+        if settings.strategy != "bayesian":
+            return None
+        return AverageOverWeights(settings, self.likelihood, self.X, self.names)
 
     def cost(self, feature: Feature) -> float:
         """Nats of prior that a feature costs a model."""

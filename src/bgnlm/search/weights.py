@@ -1,4 +1,4 @@
-"""Weights alpha of projections (section 2.1.1): the naive ones of strategy 1, and where strategies 2 and 3 start."""
+"""Weights alpha of projections (section 2.1.1): the naive ones of strategy 1, and where the other ones start."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modify, multiply, project, render
 from bgnlm.features.gradients import round_weight
-from bgnlm.features.measures import additional_weights
+from bgnlm.features.measures import weight_count
 from bgnlm.features.nodes import Input, Modification, Multiplication, Projection, sort_key
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.marginal import Likelihood
@@ -41,7 +41,7 @@ class WeightSetter:
                 return None
             weights = [round_weight(value) for value in coefficients]
             return project(transform, operands, weights[1:], weights[0]) if all(weights[1:]) else None
-        if self._settings.strategy == "deep":
+        if self._settings.strategy in ("deep", "bayesian"):
             operands = self._distinct([self._restarted(operand) for operand in operands])
         # In canonical order, so that not even rounding depends on the order in which they came.
         return self._fit.best(self._start(transform, sorted(operands, key=sort_key)))
@@ -70,7 +70,7 @@ class WeightSetter:
 
     def _restarted(self, feature: Feature) -> Feature:
         """The feature with the weights that strategy 3 starts from, which depend on its structure alone."""
-        if not additional_weights(feature):
+        if not weight_count(feature):
             return feature
         match feature:
             case Modification(transform=transform, operand=operand):

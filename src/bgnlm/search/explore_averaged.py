@@ -1,0 +1,86 @@
+"""Exploration of a population whose projections have weights that models are averaged over.
+
+With weights as they are best, a population can be explored like any other; what it then lacks is the price of not
+knowing the weights. Models that look good this way are scored by averaging over their weights.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bgnlm._typing import BoolArray, FloatArray
+from bgnlm.features import Evaluator, Feature
+from bgnlm.features.measures import weight_count
+from bgnlm.likelihood.marginal import Likelihood
+from bgnlm.search.averaged_weights import AverageOverWeights
+from bgnlm.search.config import SearchConfig
+from bgnlm.search.explore import Explored, Models, explore, summary_of
+from bgnlm.search.mjmcmc import KERNELS
+from bgnlm.search.visited import log_sum
+
+_ROUNDS = 2
+_SCORED = 12  # models that were not scored before, in each round
+_NEAR = 10.0  # nats below the best that a model may look to be scored
+_IMPOSSIBLE = 1e6  # nats; the price of a feature that has no score
+
+
+def explore_averaged(
+    rng: np.random.Generator,
+    features: Sequence[Feature],
+    models: Models,
+    evaluator: Evaluator,
+    likelihood: Likelihood,
+    averages: AverageOverWeights,
+    costs: FloatArray,
+    config: SearchConfig,
+    start: BoolArray,
+    n_steps: int,
+    best_so_far: float,
+) -> Explored:
+    """Explore a population; like `explore`, with averages over weights as marginal likelihoods."""
+    free = np.array([weight_count(feature) > 0 for feature in features])
+    if not free.any():
+        return explore(rng, models, costs, config, start, n_steps, best_so_far)
+    columns, prices = evaluator.matrix(features), np.zeros(len(features))
+    for j in np.flatnonzero(free).tolist():
+        alone = averages.score((features[j],))
+        price = alone.best_log_marginal - alone.log_marginal
+        prices[j] = price if np.isfinite(price) else _IMPOSSIBLE
+        columns[:, j] = averages.column(features[j], alone.best_weights[features[j]])
+    found: dict[bytes, float] = {}
+    log_unscored, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
+    for _ in range(_ROUNDS):
+        guide = explore(rng, likelihood.population(columns), costs + prices, config, start, n_steps, best_so_far)
+        promise = guide.log_marginal - guide.included @ (costs + prices)
+        tally = tally + guide.tally
+        has_weights = np.asarray(guide.included[:, free].any(axis=1))
+        for model, value in zip(guide.included[~has_weights], guide.log_marginal[~has_weights], strict=True):
+            found[model.tobytes()] = float(value)
+        unscored = []
+        n_new = 0
+        # With noise, so that models of which the guide thinks too little have their chance.
+        for row in np.argsort(-(promise + rng.gumbel(size=len(promise))), kind="stable").tolist():
+            model = guide.included[row]
+            chosen = [features[j] for j in np.flatnonzero(model).tolist()]
+            if not has_weights[row] or model.tobytes() in found:
+                continue
+            is_known = averages.knows(chosen)
+            if is_known or (n_new < _SCORED and promise[row] > promise.max() - _NEAR):
+                found[model.tobytes()] = averages.score(chosen).log_marginal
+                n_new += not is_known
+            else:
+                unscored.append(promise[row])
+        n_scored += n_new + int((~has_weights).sum())
+        log_unscored = np.logaddexp(guide.log_discarded, log_sum(np.array(unscored)))
+        included = np.frombuffer(b"".join(found), dtype=np.bool_).reshape(len(found), len(features))
+        log_joint = np.fromiter(found.values(), np.float64) - included @ costs
+        start = included[int(np.argmax(log_joint))]
+        # Next, the weights of the best model, and for each feature of it the price it has there.
+        best = averages.score([features[j] for j in np.flatnonzero(start).tolist()]) if start[free].any() else None
+        if best is None:
+            break
+        for j in np.flatnonzero(start & free).tolist():
+            columns[:, j] = averages.column(features[j], best.best_weights[features[j]])
+        share = (best.best_log_marginal - best.log_marginal) / max((start & free).sum(), 1)
+        prices[start & free] = share if np.isfinite(share) else _IMPOSSIBLE
+    return summary_of(included, log_joint, costs, None, n_scored, tally, float(log_unscored))
