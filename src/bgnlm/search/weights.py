@@ -11,7 +11,8 @@ from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modi
 from bgnlm.features.gradients import round_weight
 from bgnlm.features.measures import additional_weights
 from bgnlm.features.nodes import Input, Modification, Multiplication, Projection, sort_key
-from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.likelihood.glm import glm_statistics
+from bgnlm.likelihood.glm_fit import g_prior_mode
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.config import ProjectionWeights
 from bgnlm.search.optimized_weights import WeightFit
@@ -113,9 +114,8 @@ def linear_weights(likelihood: Likelihood, columns: FloatArray) -> FloatArray | 
     """Maximum likelihood of a linear predictor: intercept and slopes; None if it does not exist."""
     if likelihood.family.name == "gaussian":
         return _least_squares(likelihood, columns)
-    prior = CoefficientPrior("g", g=_VAGUE * float(likelihood.weights.sum()))
-    fit = likelihood.with_prior(prior).population(columns).fit(list(range(columns.shape[1])))
-    return fit.coefficients if np.isfinite(fit.coefficients).all() else None
+    statistics = glm_statistics(likelihood.family, likelihood.y, columns, likelihood.weights, likelihood.offset)
+    return g_prior_mode(statistics, _VAGUE * statistics.n_obs)
 
 
 def _least_squares(likelihood: Likelihood, columns: FloatArray) -> FloatArray | None:
