@@ -22,7 +22,7 @@ from bgnlm.features import (
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.search import Limits, ModelPrior, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.problem import define_problem
-from bgnlm.search.weights import WeightSetter
+from bgnlm.search.weights import WeightSetter, linear_weights
 
 N = 300
 INPUTS = [Input("x1"), Input("x2"), Input("x3")]
@@ -217,6 +217,38 @@ def test_separated_classes_have_finite_weights(strategy):
     )
     assert np.isfinite(found.weights).all()
     assert abs(found.weights[0]) > 5.0 * np.abs(found.weights[1:]).max()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_linear_weights_are_those_of_the_full_fit(family):
+    likelihood = check_likelihood(
+        response(family),
+        family=family,
+        coefficient_prior="aic",
+        offset=0.1 * inputs()[:, 2],
+        sample_weight=np.arange(N),
+    )
+    fit = likelihood.population(inputs()).fit([0, 1, 2])
+    assert linear_weights(likelihood, inputs()) == pytest.approx(fit.coefficients, rel=1e-3, abs=1e-3)
+
+
+def test_linear_weights_that_do_not_exist():
+    X = inputs()
+    likelihood = check_likelihood(response("poisson"), family="poisson")
+    assert linear_weights(likelihood, np.column_stack([X[:, 0], 3.0 * X[:, 0] + 1.0])) is None
+    assert linear_weights(likelihood, np.column_stack([X[:, 0], np.ones(N)])) is None
+    assert linear_weights(check_likelihood(np.zeros(N), family="poisson"), X) is None
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_rows_where_a_function_has_no_derivative(family):
+    """The derivative of the root is infinite where its argument is 0, as in all rows without any of the inputs."""
+    X = inputs() * (np.arange(N) % 3 > 0)[:, None]
+    X[:, 1:] -= X[:, 1:].mean(axis=0)
+    X[0] = 0.0
+    weights = setter("concave", family, X=X)
+    found = weights.project(get_transform("sqrt_abs"), [Input("x1"), Input("x2")])
+    assert np.isfinite(found.weights).all()
 
 
 @pytest.mark.parametrize("strategy", ["concave", "deep"])

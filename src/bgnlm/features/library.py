@@ -56,7 +56,7 @@ add_to_library(
         Transform(
             "sigmoid",
             _expit,
-            derivative=lambda x: _expit(x) * _expit(-x),
+            derivative=lambda x: 0.25 / np.cosh(x / 2) ** 2,
             latex=r"\sigma\left(#1\right)",
             sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
             smooth=True,

@@ -9,9 +9,10 @@ import numpy as np
 
 from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm.kernels import glm as kernels
+from bgnlm.kernels import glm_walk as walk_kernels
 from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import GlmStatistics
-from bgnlm.likelihood.glm_score import MEAN_LOG_G, MEAN_U, WIDTH_LOG_G, GlmScore
+from bgnlm.likelihood.glm_score import MEAN_LOG_G, MEAN_U, RANK_TOLERANCE, WIDTH_LOG_G, GlmScore
 from bgnlm.likelihood.model_fit import CoefficientSpread, ModelFit, upper_factor
 from bgnlm.likelihood.script import script_fit
 from bgnlm.likelihood.status import ModelStatus
@@ -172,6 +173,34 @@ class GlmPopulation:
     def _null_log_likelihood(self) -> float:
         start = np.array([self.score.statistics.intercept])
         return self._log_likelihood(self._maximise(np.empty(0, np.int64), np.empty((0, 0)), start)[0])
+
+
+def g_prior_mode(statistics: GlmStatistics, g: float) -> FloatArray | None:
+    """Coefficients of all columns at once under a given g, and nothing else; None if there are none.
+
+    So it is for columns that are linearly dependent, and for a response without variation.
+    """
+    if statistics.constant_response:
+        return None
+    space = walk_kernels.scratch(len(statistics.data.y), statistics.n_columns)
+    row = np.empty((1, walk_kernels.N_STATISTICS))
+    walk_kernels.walk_models(
+        statistics.data,
+        np.ones((1, statistics.n_columns), dtype=np.bool_),
+        walk_kernels.NULL_INFORMATION,
+        1.0 / g,
+        np.empty(0),
+        statistics.dispersion,
+        RANK_TOLERANCE,
+        statistics.start(),
+        space,
+        row,
+    )
+    if np.isnan(row[0, walk_kernels.LOG_NULL_DETERMINANT]):
+        return None
+    slopes = space.coefficients[1:] / statistics.norms
+    coefficients = np.append(space.coefficients[0] - statistics.means @ slopes, slopes)
+    return coefficients if np.isfinite(coefficients).all() else None
 
 
 def _covariance_factor(work: kernels.Workspace, size: int) -> FloatArray:

@@ -15,14 +15,14 @@ from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import is_constant, null_model
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.config import ProjectionWeights
+from bgnlm.search.fisher_scoring import ENOUGH, Expansion, minimise
 
 # Standard deviation of a normal prior of the weights, for operands of standard deviation 1: what the data leave open
 # stays finite.
 _VAGUE = 30.0
-_MOST_EVALUATIONS = 60
 _MOST_WITHOUT_GRADIENT = 80  # for each weight
-_ENOUGH = 1e-6  # relative change of the loss, or of the parameters
-_FAR = 1e3  # residual, in standard deviations, of a feature that is not defined
+_LEAST = 1e-300  # loss of an exact fit, of which there is a logarithm
+_AS_GOOD = 10.0 * ENOUGH  # what may be left where steps end
 
 
 class WeightFit:
@@ -49,57 +49,36 @@ class WeightFit:
         for number in range(self._settings.n_starts):
             weights = function.start if number == 0 else rng.standard_normal(function.n_weights)
             found.append(self._optimised(function, weights))
-        loss, weights = min(found, key=lambda each: each[0])
-        if not math.isfinite(loss):
+        least = min(loss for loss, _ in found)
+        if not math.isfinite(least):
             return None
-        found_feature = function.feature(weights)
-        assert found_feature is None or isinstance(found_feature, Projection)
-        return found_feature
+        # The first that is as good: rounding must not choose between weights and the same ones with another sign.
+        best = function.feature(next(weights for loss, weights in found if loss <= least + _AS_GOOD))
+        assert best is None or isinstance(best, Projection)
+        return best
 
     def _optimised(self, function: WeightFunction, weights: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log-likelihood, and the weights."""
-        objective = _Objective(self._goodness, function, literal=self._settings.literal)
+        settings = self._settings
+        # Where weights are parameters, with their prior: this is where they are most probable.
+        deviation = math.sqrt(settings.weight_variance) if settings.strategy == "bayesian" else _VAGUE
+        objective = _Objective(self._goodness, function, deviation, literal=settings.literal)
         start = objective.start(weights)
         if start is None:
             return math.inf, weights
-        if not function.is_differentiable:
-            found = _without_gradient(objective, start)
-        elif self._likelihood.family.name == "gaussian":
-            found = _least_squares(objective, start)
+        if function.is_differentiable:
+            loss, found = minimise(objective.expansion, start, objective.n_outer)
         else:
-            found = _by_gradient(objective, start)
-        loss = objective.loss(found)
+            loss, found = _without_gradient(objective, start)
         return loss, found[objective.n_outer :]
 
 
-def _least_squares(objective: "_Objective", start: FloatArray) -> FloatArray:
-    from scipy.optimize import least_squares
-
-    found = least_squares(
-        objective.residuals,
-        start,
-        objective.jacobian,
-        method="lm",
-        max_nfev=_MOST_EVALUATIONS,
-        ftol=_ENOUGH,
-        xtol=_ENOUGH,
-        gtol=_ENOUGH,
-    )
-    return np.asarray(found.x)
-
-
-def _by_gradient(objective: "_Objective", start: FloatArray) -> FloatArray:
+def _without_gradient(objective: "_Objective", start: FloatArray) -> tuple[float, FloatArray]:
     from scipy.optimize import minimize
 
-    options = {"maxfun": _MOST_EVALUATIONS, "ftol": _ENOUGH, "gtol": _ENOUGH}
-    return np.asarray(minimize(objective.loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x)
-
-
-def _without_gradient(objective: "_Objective", start: FloatArray) -> FloatArray:
-    from scipy.optimize import minimize
-
-    options = {"maxfev": _MOST_WITHOUT_GRADIENT * len(start), "fatol": 1e-5, "xatol": 1e-4}
-    return np.asarray(minimize(objective.loss, start, method="Nelder-Mead", options=options).x)
+    options = {"maxfev": _MOST_WITHOUT_GRADIENT * len(start), "fatol": ENOUGH, "xatol": 1e-4}
+    found = minimize(objective.loss, start, method="Nelder-Mead", options=options)
+    return float(found.fun), np.asarray(found.x)
 
 
 class _Goodness:
@@ -112,29 +91,38 @@ class _Goodness:
             np.ascontiguousarray(values[self.used]) for values in (likelihood.y, likelihood.weights, likelihood.offset)
         )
         self.total = float(self.weights.sum())
-        self.is_gaussian = likelihood.family.name == "gaussian"
         self._family = likelihood.family
-        if self.is_gaussian:
+        if self._family.name == "gaussian":
             target = self.y - self.offset
-            centre = float(self.weights @ target / self.total)
-            spread = math.sqrt(float(self.weights @ np.square(target - centre)) / self.total) or 1.0
-            self.centre, self.roots = centre, np.sqrt(self.weights) / spread
+            self.centre = float(self.weights @ target / self.total)
+            self._dispersion = float(self.weights @ np.square(target - self.centre)) / self.total or 1.0
         else:
             constant = is_constant(self._family, self.y, self.offset)
-            intercept, self._dispersion = null_model(self._family, self.y, self.weights, self.offset, constant)
-            self.centre = float(intercept)
+            self.centre, self._dispersion = null_model(self._family, self.y, self.weights, self.offset, constant)
 
-    def terms(self, eta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Log-likelihood, its first derivatives and negative second ones; not for the Gaussian family."""
+    def terms(self, predictor: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Log-likelihood of a predictor without offset, its first derivatives and negative second ones."""
+        eta = predictor + self.offset
+        if not np.isfinite(eta).all():  # kernels cut off what is too large
+            return -math.inf, np.zeros_like(eta), np.zeros_like(eta)
+        if self._family.name == "gaussian":
+            information, residuals = self.weights / self._dispersion, self.y - eta
+            score = information * residuals
+            return -0.5 * float(score @ residuals), score, information
         score, information = np.empty((2, len(eta)))
         value = row_terms(self._family.code, self._dispersion, self.y, self.weights, eta, score, information)
         return float(value), score, information
 
+    def profile(self, loss: float) -> tuple[float, float]:
+        """The loss in nats, where a Gaussian response has the variance that suits it best, and its derivative."""
+        if self._family.name != "gaussian":
+            return loss, 1.0
+        loss = max(loss, _LEAST)
+        return 0.5 * self.total * math.log(loss), 0.5 * self.total / loss
+
     def working_response(self) -> tuple[FloatArray, FloatArray]:
         """What a linear predictor should be, without offset, as seen from the null model; and its weights."""
-        if self.is_gaussian:
-            return self.y - self.offset, self.weights
-        _, score, information = self.terms(self.centre + self.offset)
+        _, score, information = self.terms(np.full(len(self.y), self.centre))
         information = np.maximum(information, 1e-12 * self.weights)
         return self.centre + score / information, information
 
@@ -142,11 +130,13 @@ class _Goodness:
 class _Objective:
     """Minus the log-likelihood of b_0 + b_1 F(weights), or F(weights) alone; parameters are b_0, b_1, the weights."""
 
-    def __init__(self, goodness: _Goodness, function: WeightFunction, *, literal: bool) -> None:
+    def __init__(self, goodness: _Goodness, function: WeightFunction, deviation: float, *, literal: bool) -> None:
         self._goodness = goodness
         self._function = function
+        self._deviation = deviation
         self.n_outer = 0 if literal else 2
-        self._known: tuple[bytes, FloatArray, FloatArray] | None = None
+        # Derivatives of the predictor as (parameters, rows), one array for all steps.
+        self._design = np.empty((self.n_outer + function.n_weights, len(goodness.y)))
 
     def start(self, weights: FloatArray) -> FloatArray | None:
         """Parameters with the b_0 and b_1 that suit these weights; None if the feature has no values there."""
@@ -163,59 +153,49 @@ class _Objective:
         slope = slope or 1e-3
         return np.concatenate([[share @ target - slope * (share @ column), slope], weights])
 
-    def _predictor(self, parameters: FloatArray, *, with_gradient: bool) -> tuple[FloatArray, FloatArray]:
-        """Linear predictor without offset, and its derivatives as (parameters, rows)."""
-        used = self._goodness.used
-        weights = parameters[self.n_outer :]
-        if not with_gradient:
-            column = self._function.value(weights)[used]
-            return (column if not self.n_outer else parameters[0] + parameters[1] * column), np.empty((0, 0))
-        key = parameters.tobytes()
-        if self._known is None or self._known[0] != key:
-            value = self._function.value_and_gradient(weights)
-            column, gradient = value.column[used], value.gradient[..., used]
-            if self.n_outer:
-                gradient = np.vstack([np.ones_like(column), column, parameters[1] * gradient])
-                column = parameters[0] + parameters[1] * column
-            self._known = key, column, gradient
-        return self._known[1], self._known[2]
-
-    def residuals(self, parameters: FloatArray) -> FloatArray:
-        """Of a Gaussian response in standard deviations, then the weights in those of their prior."""
-        predictor, _ = self._predictor(parameters, with_gradient=True)
-        goodness = self._goodness
-        residuals = goodness.roots * (goodness.y - goodness.offset - predictor)
-        if not np.isfinite(residuals).all():
-            residuals = np.full(len(residuals), _FAR)
-        return np.append(residuals, parameters[self.n_outer :] / _VAGUE)
-
-    def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Derivatives of the residuals."""
-        _, gradient = self._predictor(parameters, with_gradient=True)
-        n_weights = len(parameters) - self.n_outer
-        prior = np.hstack([np.zeros((n_weights, self.n_outer)), np.eye(n_weights) / _VAGUE])
-        return np.vstack([np.nan_to_num(-self._goodness.roots * gradient, posinf=0.0, neginf=0.0).T, prior])
-
     def loss(self, parameters: FloatArray) -> float:
-        """Minus the log-likelihood per observation, and the prior of the weights."""
-        predictor, _ = self._predictor(parameters, with_gradient=False)
-        goodness = self._goodness
-        if not np.isfinite(predictor).all():
-            return math.inf
-        if goodness.is_gaussian:
-            fit = 0.5 * float(np.square(goodness.roots * (goodness.y - goodness.offset - predictor)).sum())
-        else:
-            fit = -goodness.terms(predictor + goodness.offset)[0]
-        return (fit + 0.5 * float(np.square(parameters[self.n_outer :] / _VAGUE).sum())) / goodness.total
+        """Minus the logarithm of likelihood and prior; inf where they do not exist."""
+        column = self._function.value(parameters[self.n_outer :])[self._goodness.used]
+        with np.errstate(all="ignore"):
+            fit = -self._goodness.terms(self._predictor(parameters, column))[0]
+        loss, _ = self._goodness.profile(fit + self._penalty(parameters))
+        return loss if math.isfinite(loss) else math.inf
 
-    def loss_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """The loss and its derivatives; not for the Gaussian family."""
-        predictor, gradient = self._predictor(parameters, with_gradient=True)
-        goodness = self._goodness
-        if not (np.isfinite(predictor).all() and np.isfinite(gradient).all()):
-            return _FAR, np.zeros_like(parameters)
-        value, score, _ = goodness.terms(predictor + goodness.offset)
-        scaled = parameters[self.n_outer :] / _VAGUE
-        slope = -gradient @ score
-        slope[self.n_outer :] += scaled / _VAGUE
-        return (0.5 * float(scaled @ scaled) - value) / goodness.total, slope / goodness.total
+    def expansion(self, parameters: FloatArray) -> Expansion:
+        """The loss and its derivatives."""
+        value = self._function.value_and_gradient(parameters[self.n_outer :])
+        column = value.column[self._goodness.used]
+        with np.errstate(all="ignore"):
+            log_likelihood, score, information = self._goodness.terms(self._predictor(parameters, column))
+            self._fill_design(parameters, column, value.gradient[..., self._goodness.used])
+            slope, curvature = self._moments(score, information)
+            if not np.isfinite(curvature).all():
+                # A row where the function has no derivative says nothing about the direction.
+                np.nan_to_num(self._design, copy=False, posinf=0.0, neginf=0.0)
+                slope, curvature = self._moments(score, information)
+        loss, factor = self._goodness.profile(self._penalty(parameters) - log_likelihood)
+        if not (math.isfinite(loss) and np.isfinite(slope).all() and np.isfinite(curvature).all()):
+            return Expansion(math.inf, np.zeros_like(parameters), np.eye(len(parameters)))
+        weights = np.arange(self.n_outer, len(parameters))
+        slope[weights] += parameters[weights] / self._deviation**2
+        curvature[weights, weights] += 1.0 / self._deviation**2
+        return Expansion(loss, factor * slope, factor * curvature)
+
+    def _predictor(self, parameters: FloatArray, column: FloatArray) -> FloatArray:
+        return parameters[0] + parameters[1] * column if self.n_outer else column
+
+    def _fill_design(self, parameters: FloatArray, column: FloatArray, gradient: FloatArray) -> None:
+        """Derivatives of the predictor."""
+        if self.n_outer:
+            self._design[0], self._design[1] = 1.0, column
+            np.multiply(parameters[1], gradient, out=self._design[2:])
+        else:
+            self._design[:] = gradient
+
+    def _moments(self, score: FloatArray, information: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of minus the log-likelihood, and its curvature where the predictor is linear."""
+        return -(self._design @ score), (self._design * information) @ self._design.T
+
+    def _penalty(self, parameters: FloatArray) -> float:
+        """Minus the logarithm of the prior of the weights."""
+        return 0.5 * float(np.square(parameters[self.n_outer :] / self._deviation).sum())

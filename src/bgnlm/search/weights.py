@@ -11,13 +11,15 @@ from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modi
 from bgnlm.features.gradients import round_weight
 from bgnlm.features.measures import weight_count
 from bgnlm.features.nodes import Input, Modification, Multiplication, Projection, sort_key
-from bgnlm.likelihood.coefficient_priors import CoefficientPrior
+from bgnlm.likelihood.glm import glm_statistics
+from bgnlm.likelihood.glm_fit import g_prior_mode
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.config import ProjectionWeights
 from bgnlm.search.optimized_weights import WeightFit
 
 # A prior this vague leaves the estimate where the data put it, and finite where classes separate.
 _VAGUE = 1e4
+_MOST_KEPT = 20_000  # projections that are not made again when they are asked for again
 
 
 class WeightSetter:
@@ -27,6 +29,7 @@ class WeightSetter:
         self._settings = settings
         self._likelihood = likelihood
         self._evaluator = evaluator
+        self._made: dict[tuple[Transform, frozenset[Feature]], Projection | None] = {}
 
     @cached_property
     def _fit(self) -> WeightFit:
@@ -35,6 +38,14 @@ class WeightSetter:
 
     def project(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
         """Return g(alpha_0 + sum alpha_k F_k); None if there are no such weights, or one of them is 0."""
+        key = transform, frozenset(operands)
+        if key not in self._made:
+            if len(self._made) >= _MOST_KEPT:
+                self._made.clear()
+            self._made[key] = self._projected(transform, operands)
+        return self._made[key]
+
+    def _projected(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
         if self._settings.strategy == "naive":
             coefficients = self._naive(operands)
             if coefficients is None:
@@ -113,9 +124,8 @@ def linear_weights(likelihood: Likelihood, columns: FloatArray) -> FloatArray | 
     """Maximum likelihood of a linear predictor: intercept and slopes; None if it does not exist."""
     if likelihood.family.name == "gaussian":
         return _least_squares(likelihood, columns)
-    prior = CoefficientPrior("g", g=_VAGUE * float(likelihood.weights.sum()))
-    fit = likelihood.with_prior(prior).population(columns).fit(list(range(columns.shape[1])))
-    return fit.coefficients if np.isfinite(fit.coefficients).all() else None
+    statistics = glm_statistics(likelihood.family, likelihood.y, columns, likelihood.weights, likelihood.offset)
+    return g_prior_mode(statistics, _VAGUE * statistics.n_obs)
 
 
 def _least_squares(likelihood: Likelihood, columns: FloatArray) -> FloatArray | None:
