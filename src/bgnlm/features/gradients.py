@@ -8,7 +8,7 @@ magnitude, and a prior on them means the same in every layer.
 from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,7 +47,8 @@ class WeightFunction:
     def __init__(self, feature: Feature, evaluator: Evaluator, sample_weight: FloatArray, *, every_layer: bool) -> None:
         self._evaluator = evaluator
         self._sample_weight = sample_weight
-        self._used = sample_weight > 0.0  # elsewhere a feature may be anything
+        positive = sample_weight > 0.0  # elsewhere a feature may be anything
+        self._used: Any = slice(None) if positive.all() else positive
         self._share = sample_weight[self._used] / sample_weight.sum()
         self._given = feature
         self._root: _Node

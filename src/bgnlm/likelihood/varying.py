@@ -12,6 +12,7 @@ from bgnlm.kernels.score_table import table_values
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.gram import gram_statistics
 from bgnlm.likelihood.marginal import Likelihood
+from bgnlm.likelihood.tabulate import TabulatedScore
 
 _LEFT = 1e-12  # share of a squared column outside the span of the others below which it depends on them
 _NEAR = 1e-6  # share of the squared response below which a residual is computed row by row
@@ -28,16 +29,18 @@ class VaryingColumns:
         The response.
     fixed
         Columns that all models have: (rows, columns).
+    score
+        For the Gaussian family: the score of models of this response, whatever the columns.
     """
 
-    def __init__(self, likelihood: Likelihood, fixed: FloatArray) -> None:
+    def __init__(self, likelihood: Likelihood, fixed: FloatArray, score: TabulatedScore | None = None) -> None:
         self.n_rows = len(fixed)
         self._likelihood = likelihood
         self._used = likelihood.weights > 0.0
         self._fixed = np.where(self._used[:, None], fixed, 0.0)
         self._by_residual: _Residuals | None = None
         if likelihood.family.name == "gaussian":
-            residuals = _Residuals(likelihood, self._fixed)
+            residuals = _Residuals(likelihood, self._fixed, score)
             if residuals.decide:
                 self._by_residual = residuals
 
@@ -76,9 +79,9 @@ class VaryingColumns:
 class _Residuals:
     """Gaussian models whose scores are functions of the residual sum of squares: all by one projection."""
 
-    def __init__(self, likelihood: Likelihood, fixed: FloatArray) -> None:
+    def __init__(self, likelihood: Likelihood, fixed: FloatArray, score: TabulatedScore | None) -> None:
         gram = gram_statistics(likelihood.y, fixed, likelihood.weights, likelihood.offset)
-        self._score = likelihood.tabulated_score(gram)
+        self._score = likelihood.tabulated_score(gram) if score is None else score
         self._lowest = gram.lowest_residual
         exact = self._score.exact
         root = np.sqrt(likelihood.weights)

@@ -19,6 +19,9 @@ from bgnlm.features import Evaluator, Feature, render
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.measures import weight_count
 from bgnlm.features.weight_symmetries import SignedPermutation, generated, weight_symmetries
+from bgnlm.likelihood.gaussian_fit import GaussianPopulation
+from bgnlm.likelihood.glm_fit import GlmPopulation
+from bgnlm.likelihood.gram import gram_statistics
 from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.likelihood.varying import VaryingColumns
 from bgnlm.search.config import ProjectionWeights
@@ -84,6 +87,8 @@ class AverageOverWeights:
         self._likelihood = likelihood
         self._evaluator = Evaluator(X, names, max_cached_bytes=_CACHED_BYTES)
         self._given = settings, likelihood, X, names
+        empty = likelihood.population(np.empty((len(X), 0)))
+        self._score = empty.score if isinstance(empty, GaussianPopulation) else None
         self._features: dict[Feature, WeightedFeature] = {}
         self._known: dict[frozenset[Feature], AveragedModel] = {}
         self._lock = RLock()  # chains in threads share what they score
@@ -124,6 +129,15 @@ class AverageOverWeights:
             made = {feature: self._weighted(feature).function.feature(each) for feature, each in weights.items()}
         return tuple(made.get(feature) or feature for feature in features)
 
+    def plugged_in(self, columns: FloatArray) -> GaussianPopulation | GlmPopulation:
+        """Return all models over columns with weights that are taken as known."""
+        if self._score is None:
+            return self._likelihood.population(columns)
+        likelihood = self._likelihood
+        return GaussianPopulation(
+            gram_statistics(likelihood.y, columns, likelihood.weights, likelihood.offset), self._score
+        )
+
     def column(self, feature: Feature, weights: FloatArray) -> FloatArray:
         """Column of a feature with other weights."""
         with self._lock:
@@ -141,7 +155,9 @@ class AverageOverWeights:
         free = sorted((feature for feature in features if weight_count(feature)), key=render)
         fixed = self._evaluator.matrix([feature for feature in features if not weight_count(feature)])
         model = _Model(
-            {feature: self._weighted(feature) for feature in free}, VaryingColumns(self._likelihood, fixed), deviation
+            {feature: self._weighted(feature) for feature in free},
+            VaryingColumns(self._likelihood, fixed, self._score),
+            deviation,
         )
         rng = np.random.default_rng(crc32("\n".join(sorted(map(render, features))).encode()))
         symmetries = model.symmetries

@@ -11,7 +11,6 @@ import numpy as np
 from bgnlm._typing import BoolArray, FloatArray
 from bgnlm.features import Evaluator, Feature
 from bgnlm.features.measures import weight_count
-from bgnlm.likelihood.marginal import Likelihood
 from bgnlm.search.averaged_weights import AverageOverWeights
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.explore import Explored, Models, explore, summary_of
@@ -29,7 +28,6 @@ def explore_averaged(
     features: Sequence[Feature],
     models: Models,
     evaluator: Evaluator,
-    likelihood: Likelihood,
     averages: AverageOverWeights,
     costs: FloatArray,
     config: SearchConfig,
@@ -50,7 +48,7 @@ def explore_averaged(
     found: dict[bytes, float] = {}
     log_unscored, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
     for _ in range(_ROUNDS):
-        guide = explore(rng, likelihood.population(columns), costs + prices, config, start, n_steps, best_so_far)
+        guide = explore(rng, averages.plugged_in(columns), costs + prices, config, start, n_steps, best_so_far)
         promise = guide.log_marginal - guide.included @ (costs + prices)
         tally = tally + guide.tally
         has_weights = np.asarray(guide.included[:, free].any(axis=1))

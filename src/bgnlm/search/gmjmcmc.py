@@ -157,7 +157,6 @@ class Workspace:
             self.representatives(population),
             models,
             self.evaluator,
-            self.problem.likelihood,
             averages,
             costs,
             config,
