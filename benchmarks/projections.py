@@ -29,10 +29,12 @@ from sklearn.neural_network import MLPRegressor  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
+from benchmarks.coverage import read  # noqa: E402
 from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig, parse  # noqa: E402
 from bgnlm.datasets import Dataset, load_asteroids, load_breast_cancer, load_spam  # noqa: E402
 from bgnlm.features import Evaluator, Feature, Input, Projection, inputs_of  # noqa: E402
 from bgnlm.features.gradients import WeightFunction  # noqa: E402
+from bgnlm.features.measures import additional_weights  # noqa: E402
 from bgnlm.search import Limits, ModelPrior, MoveProbabilities  # noqa: E402
 
 STRATEGIES = ("naive", "concave", "deep", "bayesian")
@@ -54,8 +56,9 @@ TRUTHS = {
 }
 RECOVERY_SEARCH = SearchConfig(
     population_size=12,
-    n_populations=20,
-    n_candidates=100,
+    n_populations=25,
+    n_candidates=60,
+    patience=6,
     moves=MoveProbabilities(new_input=1, modification=1, multiplication=1, projection=3),
     limits=Limits(max_depth=3, max_width=4, max_model_size=10),
 )
@@ -246,8 +249,8 @@ DIFFERENT = """\
 As in the paper: split, score and prior (of its scripts, or of its text), G, D, L, Q, size and number of populations,
 threshold, equal probabilities of the four moves, one chain, plain generation of features, threshold 1/2. Different:
 populations are explored by our engines ("auto"); the first one holds the inputs that marginal tests prefer; a feature
-within D may have more operations than the scripts allow; projections have two features or more with equal
-probabilities whatever they are worth; all models visited take part, predictions average over the 300 most probable.
+within D may have more operations than the scripts allow, and projections join two features or more, where in the
+scripts most come to one input; all models visited take part, predictions average over the 300 most probable.
 FNR and FPR as printed: FN / (FN + positives), FP / (FP + negatives)."""
 
 
@@ -265,6 +268,7 @@ def classify(data: str, score: str, strategy: str, seed: int) -> dict[str, Any]:
         n_populations=example.n_populations,
         keep_threshold=example.keep_threshold,
         informed=0.0,
+        n_draws=192,
         n_averaged=300,
         moves=MoveProbabilities(new_input=1, modification=1, multiplication=1, projection=1),
         limits=Limits(max_depth=example.depth, max_width=example.size, max_model_size=example.size),
@@ -288,15 +292,9 @@ def classify(data: str, score: str, strategy: str, seed: int) -> dict[str, Any]:
         "positives": int(actual.sum()),
         "negatives": int((~actual).sum()),
         "probable": len(probable),
-        "projections": [str(feature) for feature in probable if "Projection" in kinds(feature)],
+        "projections": [str(feature) for feature in probable if additional_weights(feature)],
         "seconds": round(time.perf_counter() - began, 2),
     }
-
-
-def kinds(feature: Feature) -> set[str]:
-    """Operations in a feature."""
-    parts = getattr(feature, "operands", getattr(feature, "factors", (getattr(feature, "operand", None),)))
-    return {type(feature).__name__}.union(*(kinds(part) for part in parts if part is not None))
 
 
 def rates(line: dict[str, Any]) -> tuple[float, float, float]:
@@ -332,14 +330,6 @@ def spread(values: Iterable[float]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------- commands
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Runs that are there; the last line is dropped if it was cut short."""
-    whole = path.read_text().rpartition("\n")[0] if path.exists() else ""
-    if whole:
-        path.write_text(whole + "\n")
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 def path_of(folder: Path, part: str, cell: tuple[Any, ...]) -> Path:
