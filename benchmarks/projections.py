@@ -90,7 +90,7 @@ def linear(sample: Sample, _: Feature) -> np.ndarray:
 
 
 def network(sample: Sample, _: Feature) -> np.ndarray:
-    """Two hidden layers, weight decay by cross-validation; on a data set of each kind better than one layer or relu."""
+    """Two hidden layers, weight decay by cross-validation: the best of three networks on three of four data sets."""
     layers = MLPRegressor(hidden_layer_sizes=(16, 16), activation="tanh", solver="lbfgs", max_iter=500, random_state=1)
     decay = {"mlpregressor__alpha": [0.1, 1.0, 10.0, 100.0]}
     tuned = GridSearchCV(make_pipeline(StandardScaler(), layers), decay, cv=3, scoring="neg_mean_squared_error")
