@@ -248,10 +248,10 @@ SCORES: dict[str, dict[str, Any]] = {
 DIFFERENT = """\
 As in the paper: split, score and prior (of its scripts, or of its text), G, D, L, Q, size and number of populations,
 threshold to keep features, equal probabilities of the four moves, one chain, plain generation of features.
-Different: in each population 1,000 models are drawn by the quadratic approximation in place of MJMCMC (not for spam); a
+Different: in each population 500 models are drawn by the quadratic approximation in place of MJMCMC (not for spam); a
 feature within D may have more operations than the scripts allow; projections join two features or more, where in the
 scripts most come to one input; all models visited take part, not those of the last population alone, and predictions
-average over the 1,000 most probable.
+average over the 300 most probable.
 FNR and FPR as printed: FN / (FN + positives), FP / (FP + negatives)."""
 
 
@@ -270,8 +270,8 @@ def classify(data: str, score: str, strategy: str, seed: int) -> dict[str, Any]:
         keep_threshold=example.keep_threshold,
         informed=0.0,
         engine="mjmcmc" if example.size > 20 else "surrogate",
-        n_draws=1_000,
-        n_averaged=1_000,
+        n_draws=500,
+        n_averaged=300,
         moves=MoveProbabilities(new_input=1, modification=1, multiplication=1, projection=1),
         limits=Limits(max_depth=example.depth, max_width=example.size, max_model_size=example.size),
     )
