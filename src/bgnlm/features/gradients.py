@@ -73,6 +73,10 @@ class WeightFunction:
         with np.errstate(all="ignore"):
             return self._root.values(weights)
 
+    def used(self, columns: FloatArray) -> FloatArray:
+        """Rows that count; they are the last axis."""
+        return np.asarray(columns[..., self._used])
+
     def value_and_gradient(self, weights: FloatArray) -> Value:
         """The column, and its derivatives."""
         with np.errstate(all="ignore"):
@@ -113,7 +117,7 @@ class WeightFunction:
 
     def mean(self, columns: FloatArray) -> FloatArray:
         """Mean of each column; columns are the last axis."""
-        return np.asarray(columns[..., self._used] @ self._share)
+        return np.asarray(self.used(columns) @ self._share)
 
     def centre_and_scale(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each column; 1 in place of 0."""
