@@ -45,7 +45,9 @@ def gaussian(prior="auto", n_fixed=2, n_varying=2, seed=1, **settings):
     return check_likelihood(y, coefficient_prior=prior, **settings), fixed, varying
 
 
-@pytest.mark.parametrize("prior", [*PARAMETERS, CoefficientPrior("gaussian", variance=10.0), CoefficientPrior("g", g=7)])
+@pytest.mark.parametrize(
+    "prior", [*PARAMETERS, CoefficientPrior("gaussian", variance=10.0), CoefficientPrior("g", g=7)]
+)
 def test_gaussian_models(prior):
     for n_fixed, n_varying in ((0, 1), (2, 1), (2, 3)):
         check(*gaussian(prior, n_fixed, n_varying))
