@@ -112,7 +112,9 @@ class Proposal:
     def draw(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
         """Draw around the modes as they are: what is weighted by `log_density` need not be drawn at their images."""
         size = self.n_weights
-        counts = rng.multinomial(n_draws, np.append(self.shares, max(1.0 - self.shares.sum(), 0.0)))
+        # Each part as often as its share says, up to one: this way the parts add nothing to the variance.
+        ends = np.floor(n_draws * np.cumsum(self.shares) + rng.random()).astype(np.int64)
+        counts = np.diff(np.minimum(ends, n_draws), prepend=0, append=n_draws)
         drawn = [self.deviation * rng.standard_normal((counts[-1], size))]
         for mode, count in zip(self.modes, counts[:-1], strict=True):
             scale = np.sqrt(_DEGREES / rng.chisquare(_DEGREES, size=count))
