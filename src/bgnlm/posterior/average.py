@@ -180,7 +180,8 @@ def _n_that_matter(problem: SearchProblem, posterior: Posterior, max_models: int
     cumulative = np.cumsum(posterior.model_probabilities)
     if not len(cumulative) or cumulative[-1] == 0.0:
         return 0
-    enough = ENOUGH_MASS if problem.averages is None else ENOUGH_OF_AVERAGES
+    has_weights = problem.averages is not None and any(map(weight_count, posterior.features))
+    enough = ENOUGH_OF_AVERAGES if has_weights else ENOUGH_MASS
     return min(max_models, int(np.searchsorted(cumulative, enough)) + 1, len(cumulative))
 
 
