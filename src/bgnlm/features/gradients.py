@@ -21,6 +21,9 @@ from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, P
 from bgnlm.features.transform import Transform
 
 
+_CONSTANT = 1e-13  # standard deviation of a column that does not vary, for one unit of its mean
+
+
 class Value(NamedTuple):
     """A column, and its derivative in each weight as (weights, rows)."""
 
@@ -120,10 +123,10 @@ class WeightFunction:
         return np.asarray(self.used(columns) @ self._share)
 
     def centre_and_scale(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each column; 1 in place of 0."""
+        """Mean and standard deviation of each column; 1 in place of 0, or of what rounding leaves of it."""
         centre = self.mean(columns)
         scale = np.sqrt(self.mean(np.square(columns - centre[..., None])))
-        return centre, np.where(scale > 0.0, scale, 1.0)
+        return centre, np.where(scale > _CONSTANT * np.abs(centre), scale, 1.0)
 
 
 def round_weight(value: float) -> float:

@@ -43,8 +43,10 @@ def explore_averaged(
     for j in np.flatnonzero(free).tolist():
         alone = averages.score((features[j],))
         price = alone.best_log_marginal - alone.log_marginal
-        prices[j] = price if np.isfinite(price) else _IMPOSSIBLE
-        columns[:, j] = averages.column(features[j], alone.best_weights[features[j]])
+        if not np.isfinite(price):  # its column may be anything too
+            prices[j] = _IMPOSSIBLE
+            continue
+        prices[j], columns[:, j] = price, averages.column(features[j], alone.best_weights[features[j]])
     found: dict[bytes, float] = {}
     log_unscored, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
     for _ in range(_ROUNDS):
