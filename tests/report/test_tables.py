@@ -13,6 +13,7 @@ from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
 FEATURES = tuple(map(parse, ("x1", "x1*x2", "sin(x2)")))
+NO_ERRORS = np.empty(0)
 
 
 def found(models, log_marginal, features=FEATURES):
@@ -40,6 +41,7 @@ def averaged(features=FEATURES[:2]):
         factors=np.eye(size + 1).ravel(),
         dispersions=np.ones(1),
         degrees=np.array([4.0]),
+        known_as=tuple(features),
     )
 
 
@@ -56,7 +58,7 @@ def test_features_come_by_probability_with_their_coefficients():
 
 
 def test_models_come_by_probability():
-    table = models_table(found([[0], [0, 1], [], [2]], np.log([0.2, 0.5, 0.1, 0.2])))
+    table = models_table(found([[0], [0, 1], [], [2]], np.log([0.2, 0.5, 0.1, 0.2])), NO_ERRORS)
     assert table["features"].tolist() == [("x1", "x1*x2"), ("x1",), ("sin(x2)",), ()]
     assert table["probability"].tolist() == pytest.approx([0.5, 0.2, 0.2, 0.1])
     assert table["log_posterior"].tolist() == pytest.approx(np.log([0.5, 0.2, 0.2, 0.1]).tolist())
@@ -65,9 +67,17 @@ def test_models_come_by_probability():
 
 def test_there_are_only_so_many_models():
     n_models = MOST_MODELS + 5
-    table = models_table(found([[0]] * n_models, np.linspace(-1.0, 0.0, n_models)))
+    table = models_table(found([[0]] * n_models, np.linspace(-1.0, 0.0, n_models)), NO_ERRORS)
     assert len(table) == MOST_MODELS
     assert table["log_posterior"].iloc[0] == 0.0
+
+
+def test_monte_carlo_errors_are_those_of_the_models_that_are_averaged_over():
+    table = models_table(found([[0], [0, 1], [2]], np.log([0.2, 0.5, 0.3])), np.array([0.02, 0.0]))
+    assert table["mc_error"].tolist() == pytest.approx([0.02, 0.0, np.nan], nan_ok=True)
+    n_models = MOST_MODELS + 5
+    many = models_table(found([[0]] * n_models, np.zeros(n_models)), np.full(n_models, 0.01))
+    assert many["mc_error"].tolist() == [0.01] * MOST_MODELS
 
 
 EMPTY = [(found([[]], [0.0]), averaged(())), (found([], []), averaged(()))]
@@ -79,7 +89,7 @@ def test_tables_without_rows_have_their_types(posterior, average):
     empty = features_table(posterior, average)
     assert len(empty) == 0
     assert empty.dtypes.equals(full.dtypes)
-    assert models_table(posterior).dtypes.equals(models_table(found([[0]], [0.0])).dtypes)
+    assert models_table(posterior, NO_ERRORS).dtypes.equals(models_table(found([[0]], [0.0]), NO_ERRORS).dtypes)
 
 
 @pytest.mark.parametrize("classes", [["a", "b", "c"], [1, 2, 3], np.array(["a", "b", "c"]), np.array([1.0, 2.0, 3.0])])

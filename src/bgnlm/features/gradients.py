@@ -20,7 +20,6 @@ from bgnlm.features.measures import weight_count
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, modify, multiply, project
 from bgnlm.features.transform import Transform
 
-
 _CONSTANT = 1e-13  # standard deviation of a column that does not vary, for one unit of its mean
 
 
