@@ -84,6 +84,7 @@ def average_of(family: str, n_models: int) -> ModelAverage:
     return ModelAverage(
         family=likelihood.family,
         features=chosen,
+        known_as=chosen,
         ranges=ranges,
         centres=centres,
         scales=scales,

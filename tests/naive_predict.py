@@ -89,6 +89,7 @@ def average_of(y, X, models, probabilities, **options):
     return ModelAverage(
         family=resolve_family(options.get("family", "gaussian"), options.get("link")),
         features=tuple(Input(f"x{j + 1}") for j in range(X.shape[1])),
+        known_as=tuple(Input(f"x{j + 1}") for j in range(X.shape[1])),
         ranges=tuple(TrainingRange.of(column, weights) for column in X.T),
         centres=centres,
         scales=scales,

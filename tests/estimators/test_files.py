@@ -627,7 +627,7 @@ class TestFilesThatLie:
                 continue
             for place in range(min(array.size, 3)):
                 other = array.astype(np.int64)
-                other[place] = value
+                other.flat[place] = value
                 is_refused = refused_or_usable(tmp_path / "model", content, {**arrays, name: other})
                 assert is_refused or 0 <= value < 100
 

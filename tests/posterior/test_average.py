@@ -220,11 +220,11 @@ def test_models_that_cannot_be_fitted_have_no_part_in_the_average():
     X[:, 3] = X[:, 0] - 2.0 * X[:, 1]
     problem = define_problem(y, X, config=LINEAR)
     features = tuple(Input(f"x{j + 1}") for j in range(4))
-    models = [np.array([0, 2]), np.array([0, 1, 3]), np.array([2])]
-    average = module._fitted(problem, features, models, np.array([0.5, 0.3, 0.1]))
+    models = [tuple(features[j] for j in model) for model in ((0, 2), (0, 1, 3), (2,))]
+    average = module._fitted(problem, list(zip(models, (0.5, 0.3, 0.1), strict=True)))
     assert average.probabilities == pytest.approx([5 / 6, 0.0, 1 / 6])
     assert average.mass == pytest.approx(0.6)
-    without = module._fitted(problem, features, [models[0], models[2]], np.array([0.5, 0.1]))
+    without = module._fitted(problem, [(models[0], 0.5), (models[2], 0.1)])
     rows = naive.new_rows(X[:5])
     for of in ("mean", "response"):
         assert predict_quantiles(average, rows, (0.1, 0.9), of) == pytest.approx(
@@ -247,7 +247,7 @@ def test_constant_features_do_no_harm():
     X[:, 3] = 7.0
     problem = define_problem(y, X, config=LINEAR)
     features = (Input("x1"), Input("x4"))
-    average = module._fitted(problem, features, [np.array([0]), np.array([0, 1])], np.array([0.7, 0.3]))
+    average = module._fitted(problem, [(features[:1], 0.7), (features, 0.3)])
     assert average.probabilities.tolist() == [1.0, 0.0]
     assert np.isfinite(predict_mean(average, naive.new_rows(X[:3]))).all()
 
@@ -268,7 +268,7 @@ def test_every_prior_gives_upper_factors(pair, prior):
     y, X, _, _, options = naive.example(*pair)
     problem = define_problem(y, X, coefficient_prior=prior, config=LINEAR, **options)
     features = tuple(Input(f"x{j + 1}") for j in range(4))
-    average = module._fitted(problem, features, [np.arange(4), np.array([1, 3])], np.array([0.5, 0.5]))
+    average = module._fitted(problem, [(features, 0.5), ((features[1], features[3]), 0.5)])
     for m, size in enumerate((4, 2)):
         factor = average.only(m).factors.reshape(size + 1, size + 1)
         assert np.array_equal(factor, np.triu(factor))

@@ -30,6 +30,7 @@ def averaged(features=FEATURES[:2]):
     return ModelAverage(
         family=resolve_family("gaussian", None),
         features=tuple(features),
+        known_as=tuple(features),
         ranges=(),
         centres=np.zeros(size),
         scales=np.full(size, 2.0),

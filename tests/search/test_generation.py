@@ -190,6 +190,34 @@ def test_projections_may_take_more_than_two_operands(rng):
     assert {local_width(feature) for feature in draws(rng, maker, 500) if feature} == {2, 3, 4}
 
 
+@pytest.mark.parametrize(
+    ("text", "shorter"),
+    [
+        ("tanh(a + b + c)", {"tanh(a + b)", "tanh(a + c)", "tanh(b + c)"}),
+        ("tanh(a + b)", set()),
+        ("sin(tanh(a + b + c))", {"sin(tanh(a + b))", "sin(tanh(a + c))", "sin(tanh(b + c))"}),
+        ("tanh(a + sin(b + c))", {"tanh(a + b)", "tanh(a + c)"}),
+        (
+            "tanh(a + b + sin(a + c))",
+            {"tanh(a + b)", "tanh(a + sin(a + c))", "tanh(b + sin(a + c))", "tanh(a + b + c)"},
+        ),
+        ("c*tanh(a + b + c)", {"c*tanh(a + b)", "c*tanh(a + c)", "c*tanh(b + c)"}),
+        ("a*b", set()),
+    ],
+)
+def test_a_projection_can_lose_an_operand(rng, text, shorter):
+    """And stays what it is: a projection of two has none to lose, and no operand comes twice."""
+    feature, c = parse(text), Input("c")
+    maker = generator(MoveProbabilities(new_input=0, modification=0, multiplication=0, projection=1), inputs=(A, B, c))
+    # Others are at least as wide or deep.
+    made = {str(each) for each in draws(rng, maker, 3_000, [feature], [1.0]) if each is not None}
+    expected = {str(parse(each)) for each in shorter}
+    own = expected & made
+    assert own == expected
+    if isinstance(feature, Projection):
+        assert all(isinstance(parse(each), Projection) for each in made)
+
+
 @pytest.fixture
 def data(rng):
     X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + 4.0

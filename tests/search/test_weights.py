@@ -311,3 +311,13 @@ def test_weights_may_cost_less():
 def test_settings_that_are_not_allowed(settings, message):
     with pytest.raises(SettingError, match=message):
         ProjectionWeights(**settings)
+
+
+def test_a_projection_is_made_once(monkeypatch):
+    """Whatever the order of its operands."""
+    X, y = np.random.default_rng(5).normal(size=(2, 60, 2))
+    likelihood = check_likelihood(y[:, 0])
+    setter = WeightSetter(ProjectionWeights(strategy="deep"), likelihood, Evaluator(X))
+    first = setter.project(get_transform("tanh"), [Input("x1"), Input("x2")])
+    monkeypatch.setattr(setter, "_projected", lambda *_: pytest.fail("it was made before"))
+    assert setter.project(get_transform("tanh"), [Input("x2"), Input("x1")]) is first

@@ -66,7 +66,10 @@ def _add_model(group: Any) -> None:
     group.add_argument("--coefficient-prior", default="auto", metavar="NAME", help="robust, hyper-g/n, jeffreys, ...")
     group.add_argument("--noise-floor", type=number(0.0, 1.0), default=0.0, metavar="X", help="as a share of sd(y)")
     group.add_argument(
-        "--projection-weights", choices=("naive", "concave", "deep"), default="naive", help="how they are fitted"
+        "--projection-weights",
+        choices=("naive", "concave", "deep", "bayesian"),
+        default="naive",
+        help="how they are fitted; bayesian averages over them",
     )
     group.add_argument("--max-depth", type=whole_number(0), default=5, metavar="D", help="0 for linear models")
 

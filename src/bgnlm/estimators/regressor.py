@@ -45,7 +45,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         overrides it.
     projection_weights
         How weights inside projections are set: "naive", by maximum likelihood of the weighted sum as linear predictor;
-        "concave", of the function of it; "deep", over the weights of all layers; or `bgnlm.search.ProjectionWeights`.
+        "concave", of the function of it; "deep", over the weights of all layers; "bayesian" averages over them instead;
+        or `bgnlm.search.ProjectionWeights`.
     latent
         Latent components; there are none yet.
     keep

@@ -14,7 +14,7 @@ from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import GlmStatistics
 from bgnlm.likelihood.glm_score import MEAN_LOG_G, MEAN_U, RANK_TOLERANCE, WIDTH_LOG_G, GlmScore
 from bgnlm.likelihood.model_fit import CoefficientSpread, ModelFit, upper_factor
-from bgnlm.likelihood.script import script_fit
+from bgnlm.likelihood.script import script_deviance, script_fit
 from bgnlm.likelihood.status import ModelStatus
 from bgnlm.likelihood.subsets import unpack
 
@@ -145,7 +145,7 @@ class GlmPopulation:
         if status in (ModelStatus.RANK_DEFICIENT, ModelStatus.CONSTANT_RESPONSE):
             return self._nothing(size)
         if self.score.prior.name == "script":
-            return script_fit(statistics, columns)
+            return script_fit(statistics, columns, self._null_script_deviance)
         unit = np.append(statistics.intercept, np.zeros(size))
         precision, shrinkage = self.score.precision(columns, mean_u)
         mode, work = self._maximise(columns, precision, unit)
@@ -168,6 +168,10 @@ class GlmPopulation:
         if not self.score.statistics.family.has_dispersion:
             return float(mode.log_likelihood)
         return float(mode.log_likelihood + self.score.constants(np.array([mode.dispersion]))[0])
+
+    @cached_property
+    def _null_script_deviance(self) -> float:
+        return script_deviance(self.score.statistics, np.empty(0, np.int64))
 
     @cached_property
     def _null_log_likelihood(self) -> float:

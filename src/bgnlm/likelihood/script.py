@@ -20,10 +20,12 @@ def script_deviance(statistics: GlmStatistics, columns: IntArray) -> float:
     return _iterate(statistics, columns)[1]
 
 
-def script_fit(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray, FloatArray, float, float]:
+def script_fit(
+    statistics: GlmStatistics, columns: IntArray, null_deviance: float
+) -> tuple[FloatArray, FloatArray, float, float]:
     """Coefficients on the scale of the data, covariance factor, dispersion, gain in log-likelihood over the null."""
     coefficients, deviance, factor = _iterate(statistics, columns)
-    return coefficients, factor, 1.0, 0.5 * (_iterate(statistics, columns[:0])[1] - deviance)
+    return coefficients, factor, 1.0, 0.5 * (null_deviance - deviance)
 
 
 @np.errstate(all="ignore")  # where classes separate the working weights underflow, as they do in the scripts
@@ -37,7 +39,8 @@ def _iterate(statistics: GlmStatistics, columns: IntArray) -> tuple[FloatArray, 
     y, w = data.y, data.weights
     design = statistics.original(columns)
     mean = (w * y + 0.5) / (w + 1.0) if family.name == "binomial" else y + 0.1
-    eta = np.array([family.linear_predictor(float(value)) for value in mean])
+    different, places = np.unique(mean, return_inverse=True)  # of 0 and 1 there are two
+    eta = np.array([family.linear_predictor(float(value)) for value in different])[places]
     deviance = _deviance(family.name, y, w, mean)
     coefficients, root = np.zeros(design.shape[1]), np.ones(len(y))
     for _ in range(_MAX_STEPS):

@@ -10,6 +10,7 @@ from bgnlm.features import operation_count, render
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.summarize import Posterior
+from bgnlm.report.tables import NO_ERRORS
 
 _WORTH_SHOWING = 0.05
 _MOST_FEATURES = 15
@@ -22,8 +23,8 @@ def summarize_fit(
     posterior: Posterior,
     diagnostics: Diagnostics,
     average: ModelAverage,
-    weight_errors: FloatArray,
-    weight_shapes: FloatArray,
+    weight_errors: FloatArray = NO_ERRORS,
+    weight_shapes: FloatArray = NO_ERRORS,
 ) -> str:
     """Features and models with their probabilities, what predictions rest on, and advice."""
     lines = [

@@ -11,6 +11,7 @@ from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.summarize import Posterior
 
 MOST_MODELS = 1000
+NO_ERRORS = np.empty(0)
 
 
 def features_table(posterior: Posterior, average: ModelAverage) -> Any:
@@ -31,7 +32,7 @@ def features_table(posterior: Posterior, average: ModelAverage) -> Any:
     )
 
 
-def models_table(posterior: Posterior, weight_errors: FloatArray) -> Any:
+def models_table(posterior: Posterior, weight_errors: FloatArray = NO_ERRORS) -> Any:
     """Return the most probable models; with Monte Carlo errors of the log posterior where weights are averaged over."""
     import pandas as pd
 

@@ -19,6 +19,7 @@ from bgnlm.features import Evaluator, Feature, learn_cut_points, render
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.measures import weight_count
 from bgnlm.features.weight_symmetries import SignedPermutation, generated, weight_symmetries
+from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm_fit import GlmPopulation
 from bgnlm.likelihood.gram import gram_statistics
@@ -28,10 +29,11 @@ from bgnlm.search.config import ProjectionWeights
 from bgnlm.search.importance import Mode, around, climb, distinct_modes, integrate, log_normal
 
 _TRIED = 60  # draws from the prior among which further modes are looked for
-_STARTS = 4  # of the search for modes
+_STARTS = 3  # of the search for modes
 _KEPT = 100  # draws from the posterior
 _MOST_NUMBERS = 2**22  # columns of draws in memory at a time
 _CACHED_BYTES = 2**26
+_IMPOSSIBLE = 1e6  # nats; the price of a feature that has no values
 
 
 class WeightedFeature(NamedTuple):
@@ -90,6 +92,7 @@ class AverageOverWeights:
         empty = likelihood.population(np.empty((len(X), 0)))
         self._score = empty.score if isinstance(empty, GaussianPopulation) else None
         self._features: dict[Feature, WeightedFeature] = {}
+        self._prices: dict[Feature, float] = {}
         self._known: dict[frozenset[Feature], AveragedModel] = {}
         self._lock = RLock()  # chains in threads share what they score
 
@@ -124,6 +127,39 @@ class AverageOverWeights:
         weights = self.score(features).best_weights
         made = {feature: self._made(feature, each) for feature, each in weights.items()}
         return tuple(made.get(feature) or feature for feature in features)
+
+    def price(self, feature: Feature) -> float:
+        """Nats that averaging over its weights costs a feature, about: the share of the prior that the data leave."""
+        with self._lock:
+            if feature not in self._prices:
+                self._prices[feature] = self._priced(self._weighted(feature))
+            return self._prices[feature]
+
+    def _priced(self, weighted: WeightedFeature) -> float:
+        likelihood, function = self._likelihood, weighted.function
+        n_obs = float(likelihood.weights.sum())
+        if not function.is_differentiable:
+            return 0.5 * function.n_weights * math.log(max(n_obs, 2.0))
+        used = likelihood.weights > 0.0
+        column, gradient = function.value_and_gradient(function.start)
+        column, gradient = np.where(used, column, 0.0), np.where(used, gradient, 0.0)
+        if not (np.isfinite(column).all() and np.isfinite(gradient).all()):
+            return _IMPOSSIBLE
+        fit = likelihood.population(column[:, None]).fit([0])
+        information = likelihood.weights / fit.dispersion if fit.dispersion > 0.0 else likelihood.weights
+        if likelihood.family.name != "gaussian":
+            eta = likelihood.offset + fit.coefficients[0] + fit.coefficients[1] * column
+            score, information = np.empty((2, len(eta)))
+            row_terms(likelihood.family.code, fit.dispersion, likelihood.y, likelihood.weights, eta, score, information)
+        derivatives = np.vstack([np.ones_like(column), column, fit.coefficients[1] * gradient])
+        whole = (derivatives * information) @ derivatives.T
+        # What is known about the weights when the coefficients follow them.
+        outer = whole[2:, :2] @ np.linalg.pinv(whole[:2, :2], hermitian=True) @ whole[:2, 2:]
+        variance = self._settings.weight_variance
+        ratio = np.linalg.slogdet(np.eye(function.n_weights) + variance * (whole[2:, 2:] - outer))[1]
+        unlikely = float(np.square(function.start).sum()) / variance
+        price = 0.5 * (float(ratio) + unlikely) - math.log(len(weighted.symmetries))
+        return max(price, 0.0) if math.isfinite(price) else _IMPOSSIBLE
 
     def plugged_in(self, columns: FloatArray) -> GaussianPopulation | GlmPopulation:
         """Return all models over columns with weights that are taken as known."""
@@ -186,15 +222,13 @@ class AverageOverWeights:
         )
 
     def _starts(self, model: "_Model", free: Sequence[Feature], rng: np.random.Generator) -> list[FloatArray]:
-        """Where to look for modes: weights of the representatives, of each feature alone, and draws of the prior."""
+        """Where to look for modes: at the representatives' weights, and at the best of some draws of the prior."""
         given = np.concatenate([self._weighted(feature).function.start for feature in free])
         starts = [np.clip(given, -4.0 * self._deviation, 4.0 * self._deviation)]
         tried = self._deviation * rng.standard_normal((_TRIED, len(given)))
         if len(free) > 1:
-            alone = model.joined({feature: self.score((feature,)).best_weights[feature] for feature in free})
-            starts.append(alone)
             # Some features as they are best alone: what one of them can add is seen when the others are in place.
-            tried = np.where(model.some_features(rng, _TRIED), alone, tried)
+            tried = np.where(model.some_features(rng, _TRIED), starts[0], tried)
         heights = np.nan_to_num(model.log_density(tried), nan=-np.inf)
         best = np.argsort(-heights, kind="stable")[: max(_STARTS - len(starts), 1)]
         return [*starts, *tried[best]]
@@ -239,10 +273,6 @@ class _Model:
     def log_density(self, weights: FloatArray) -> FloatArray:
         """Log p(y | m, weights) + log p(weights)."""
         return self.log_marginals(weights) + log_normal(weights, self._deviation)
-
-    def joined(self, weights: dict[Feature, FloatArray]) -> FloatArray:
-        """Weights of all features."""
-        return np.concatenate([weights[feature] for feature in self._free])
 
     def some_features(self, rng: np.random.Generator, n_draws: int) -> BoolArray:
         """Places of the weights of features chosen at random: (draws, weights)."""

@@ -89,7 +89,7 @@ def explore(
     max_size = n_columns if limit is None else min(limit, n_columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelStatusWarning)
-        match choose_engine(config.engine, isinstance(models, GaussianPopulation), n_columns):
+        match engine_of(models, config, n_columns):
             case "exhaustive":
                 return _explore_all(models, costs, max_size, config, best_so_far)
             case "surrogate":
@@ -97,6 +97,11 @@ def explore(
                 return _explore_by_surrogate(rng, models, costs, max_size, start, config.n_draws)
             case _:
                 return _explore_by_mjmcmc(rng, models, costs, max_size, config, start, n_steps)
+
+
+def engine_of(models: Models, config: SearchConfig, n_columns: int) -> str:
+    """How a population of so many columns is explored."""
+    return choose_engine(config.engine, isinstance(models, GaussianPopulation), n_columns)
 
 
 def _explore_all(

@@ -18,9 +18,8 @@ from bgnlm.search.mjmcmc import KERNELS
 from bgnlm.search.visited import log_sum
 
 _ROUNDS = 2
-_SCORED = 12  # models that were not scored before, in each round
-_NEAR = 10.0  # nats below the best that a model may look to be scored
-_IMPOSSIBLE = 1e6  # nats; the price of a feature that has no score
+_SCORED = 10  # models that were not scored before, in each round
+_NEAR = 8.0  # nats below the best that a model may look to be scored
 
 
 def explore_averaged(
@@ -39,14 +38,8 @@ def explore_averaged(
     free = np.array([weight_count(feature) > 0 for feature in features])
     if not free.any():
         return explore(rng, models, costs, config, start, n_steps, best_so_far)
-    columns, prices = evaluator.matrix(features), np.zeros(len(features))
-    for j in np.flatnonzero(free).tolist():
-        alone = averages.score((features[j],))
-        price = alone.best_log_marginal - alone.log_marginal
-        if not np.isfinite(price):  # its column may be anything too
-            prices[j] = _IMPOSSIBLE
-            continue
-        prices[j], columns[:, j] = price, averages.column(features[j], alone.best_weights[features[j]])
+    columns = evaluator.matrix(features)
+    prices = np.array([averages.price(feature) if weight_count(feature) else 0.0 for feature in features])
     found: dict[bytes, float] = {}
     log_unscored, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
     for _ in range(_ROUNDS):
@@ -82,5 +75,5 @@ def explore_averaged(
         for j in np.flatnonzero(start & free).tolist():
             columns[:, j] = averages.column(features[j], best.best_weights[features[j]])
         share = (best.best_log_marginal - best.log_marginal) / max((start & free).sum(), 1)
-        prices[start & free] = share if np.isfinite(share) else _IMPOSSIBLE
+        prices[start & free] = share
     return summary_of(included, log_joint, costs, None, n_scored, tally, float(log_unscored))

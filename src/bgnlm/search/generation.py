@@ -33,6 +33,7 @@ _LEAST_WEIGHT = 5e-2
 _CANDIDATES_FROM_POPULATION = 0.8
 _LEAST_CANDIDATE_WEIGHT = 0.2
 _WIDER = 0.5  # probability that a projection takes one operand more
+_SHORTER = 0.3  # probability that a projection is made from another one by leaving an operand out
 _ATTEMPTS = 5  # to draw an operand that is not there yet
 
 T = TypeVar("T")
@@ -61,6 +62,19 @@ def operands_of(feature: Feature) -> tuple[Feature, ...]:
             return (operand,)
         case Multiplication(factors=parts) | Projection(operands=parts):
             return parts
+
+
+def _n_operands(feature: Feature) -> int:
+    """Number of operands of all projections in a feature."""
+    own = len(feature.operands) if isinstance(feature, Projection) else 0
+    return own + sum(map(_n_operands, operands_of(feature)))
+
+
+def _places_to_shorten(feature: Feature) -> int:
+    """How many operands there are to leave out such that a projection is still one."""
+    n_operands = _n_operands(feature)
+    is_shortest = isinstance(feature, Projection) and len(feature.operands) == 2 and n_operands == 2
+    return 0 if is_shortest else n_operands
 
 
 class Generator:
@@ -173,7 +187,46 @@ class Generator:
             if len(chosen) == n_operands:
                 break
             chosen[parents.things[parents.draw(rng)]] = None
+        first = next(iter(chosen))
+        if (n_places := _places_to_shorten(first)) and rng.random() < _SHORTER:
+            shorter = self._shortened(first, int(rng.random() * n_places))
+            return shorter if isinstance(shorter, type(first)) else None
         return self._projected(transform, list(chosen)) if len(chosen) > 1 else None
+
+    def _shortened(self, feature: Feature, place: int) -> Feature | None:
+        """Leave out one operand of a projection in a feature: the only way to be rid of one that is too many.
+
+        An operand that is a projection of two becomes one of them.
+        """
+        match feature:
+            case Modification(transform=transform, operand=operand):
+                shorter = self._shortened(operand, place)
+                return None if shorter is None else modify(transform, shorter)
+            case Multiplication(factors=parts):
+                rest = self._with_one_shortened(parts, place)
+                return None if rest is None else multiply(*rest)
+            case Projection(transform=transform, operands=parts):
+                if place < len(parts):
+                    left = [*parts[:place], *parts[place + 1 :]]
+                else:
+                    rest = self._with_one_shortened(parts, place - len(parts))
+                    if rest is None:
+                        return None
+                    left = rest
+                if len(left) == 1:
+                    return left[0]
+                return self._projected(transform, left) if len(set(left)) == len(left) else None
+            case Input():
+                return None
+
+    def _with_one_shortened(self, parts: tuple[Feature, ...], place: int) -> list[Feature] | None:
+        for k, part in enumerate(parts):
+            n_places = _n_operands(part)
+            if place < n_places:
+                shorter = self._shortened(part, place)
+                return None if shorter is None else [*parts[:k], shorter, *parts[k + 1 :]]
+            place -= n_places
+        return None
 
     def _projected(self, transform: Transform, operands: list[Feature]) -> Feature | None:
         if max(map(depth, operands)) >= self._limits.max_depth:

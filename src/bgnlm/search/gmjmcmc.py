@@ -17,7 +17,7 @@ from bgnlm.errors import DataError
 from bgnlm.features import Evaluator, Feature
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.search.classes import ClassChanges, ClassTable, FeatureClasses, Identified, class_key
-from bgnlm.search.explore import Explored, Models, explore
+from bgnlm.search.explore import Explored, Models, engine_of, explore
 from bgnlm.search.explore_averaged import explore_averaged
 from bgnlm.search.generation import make_generator
 from bgnlm.search.informed import CandidateRanking
@@ -151,7 +151,13 @@ class Workspace:
         costs, config, best = self.classes.costs_of(population.classes), self.problem.config, state.best_log_joint
         averages = self.problem.averages
         if averages is None:
-            return explore(self.rng, models, costs, config, state.model, n_steps, best)
+            if state.n_explored or engine_of(models, config, len(costs)) != "exhaustive":
+                return explore(self.rng, models, costs, config, state.model, n_steps, best)
+            # All chains begin with the same population, and there is no chance in scoring all its models.
+            shared = self.problem.explored_by_all
+            if population.features not in shared:
+                shared[population.features] = explore(self.rng, models, costs, config, state.model, n_steps, best)
+            return shared[population.features]
         return explore_averaged(
             self.rng,
             self.representatives(population),

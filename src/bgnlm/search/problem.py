@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from bgnlm.likelihood.tabulate import TabulatedScore
 from bgnlm.search.averaged_weights import AverageOverWeights
 from bgnlm.search.config import SearchConfig, choose_engine, resolved
 from bgnlm.search.prior import ModelPrior
+
+if TYPE_CHECKING:  # exploration is about problems
+    from bgnlm.search.explore import Explored
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,11 @@ class SearchProblem:
     def score(self) -> TabulatedScore:
         """Return the score of Gaussian models, tabulated for all populations."""
         return self.likelihood.tabulated_score(self.builder.statistics_of(np.empty((len(self.X), 0))))
+
+    @cached_property
+    def explored_by_all(self) -> dict[tuple[Feature, ...], "Explored"]:
+        """What chains of this process found out about populations that they have in common."""
+        return {}
 
     @cached_property
     def averages(self) -> AverageOverWeights | None:

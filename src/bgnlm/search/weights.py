@@ -99,7 +99,7 @@ class WeightSetter:
         chosen: list[Feature] = []
         for operand in operands:
             rng = np.random.default_rng(crc32(render(operand).encode()))
-            while operand in chosen:
+            while operand in chosen and weight_count(operand):
                 operand = learn_cut_points(_shaken(operand, rng), self._evaluator, self._likelihood.weights)
             chosen.append(operand)
         return chosen
