@@ -101,7 +101,6 @@ def average_of(y, X, models, probabilities, **options):
         factors=np.concatenate([fit.covariance_factor.ravel() for fit in fits]),
         dispersions=np.array([fit.dispersion for fit in fits]),
         degrees=np.array([fit.degrees_of_freedom for fit in fits]),
-        known_as=tuple(Input(f"x{j + 1}") for j in range(X.shape[1])),
     )
 
 

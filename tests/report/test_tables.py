@@ -13,7 +13,6 @@ from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
 
 FEATURES = tuple(map(parse, ("x1", "x1*x2", "sin(x2)")))
-NO_ERRORS = np.empty(0)
 
 
 def found(models, log_marginal, features=FEATURES):
@@ -42,7 +41,6 @@ def averaged(features=FEATURES[:2]):
         factors=np.eye(size + 1).ravel(),
         dispersions=np.ones(1),
         degrees=np.array([4.0]),
-        known_as=tuple(features),
     )
 
 
@@ -59,7 +57,7 @@ def test_features_come_by_probability_with_their_coefficients():
 
 
 def test_models_come_by_probability():
-    table = models_table(found([[0], [0, 1], [], [2]], np.log([0.2, 0.5, 0.1, 0.2])), NO_ERRORS)
+    table = models_table(found([[0], [0, 1], [], [2]], np.log([0.2, 0.5, 0.1, 0.2])))
     assert table["features"].tolist() == [("x1", "x1*x2"), ("x1",), ("sin(x2)",), ()]
     assert table["probability"].tolist() == pytest.approx([0.5, 0.2, 0.2, 0.1])
     assert table["log_posterior"].tolist() == pytest.approx(np.log([0.5, 0.2, 0.2, 0.1]).tolist())
@@ -68,7 +66,7 @@ def test_models_come_by_probability():
 
 def test_there_are_only_so_many_models():
     n_models = MOST_MODELS + 5
-    table = models_table(found([[0]] * n_models, np.linspace(-1.0, 0.0, n_models)), NO_ERRORS)
+    table = models_table(found([[0]] * n_models, np.linspace(-1.0, 0.0, n_models)))
     assert len(table) == MOST_MODELS
     assert table["log_posterior"].iloc[0] == 0.0
 
@@ -90,7 +88,7 @@ def test_tables_without_rows_have_their_types(posterior, average):
     empty = features_table(posterior, average)
     assert len(empty) == 0
     assert empty.dtypes.equals(full.dtypes)
-    assert models_table(posterior, NO_ERRORS).dtypes.equals(models_table(found([[0]], [0.0]), NO_ERRORS).dtypes)
+    assert models_table(posterior).dtypes.equals(models_table(found([[0]], [0.0])).dtypes)
 
 
 @pytest.mark.parametrize("classes", [["a", "b", "c"], [1, 2, 3], np.array(["a", "b", "c"]), np.array([1.0, 2.0, 3.0])])
