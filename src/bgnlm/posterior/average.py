@@ -150,8 +150,11 @@ class ModelAverage:
         place = {feature: j for j, feature in enumerate(names)}
         listed = [place[feature] for feature in self.known_as]
         means = np.bincount(listed, weights=mean, minlength=len(names))
-        squares = np.bincount(listed, weights=square / np.square(self.scales), minlength=len(names))
-        deviations = np.sqrt(np.maximum(squares - np.square(means), 0.0))
+        roots, units = np.sqrt(square) / self.scales, np.zeros(len(names))
+        np.maximum.at(units, listed, roots)
+        units[(units == 0.0) | np.isinf(units)] = 1.0  # squares in other units may overflow
+        squares = np.bincount(listed, weights=np.square(roots / units[listed]), minlength=len(names))
+        deviations = units * np.sqrt(np.maximum(squares - np.square(means / units), 0.0))
         return dict(zip(names, zip(means.tolist(), deviations.tolist(), strict=True), strict=True))
 
     @cached_property

@@ -5,7 +5,7 @@ depends on the structure alone; a projection's own weights are N(0, sigma_alpha^
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from threading import RLock
@@ -98,10 +98,6 @@ class AverageOverWeights:
 
     def __reduce__(self) -> tuple[type["AverageOverWeights"], tuple[object, ...]]:
         return type(self), self._given
-
-    def knows(self, features: Iterable[Feature]) -> bool:
-        """Whether a model was scored before."""
-        return frozenset(features) in self._known
 
     def score(self, features: Sequence[Feature]) -> AveragedModel:
         """Score a model that has features with weights."""
