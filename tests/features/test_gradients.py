@@ -121,6 +121,19 @@ def test_operands_are_of_one_scale(evaluator):
     check_gradient(function, weights)
 
 
+def test_an_operand_that_saturates_is_a_constant(evaluator):
+    """Its standardised form would be rounding errors."""
+    function = function_of(parse("tanh(x1 + tanh(0.1 + x2 + x3))"), evaluator)
+    assert function.n_weights == 6
+    weights = np.array([0.3, 0.5, 1.0, 0.0, 0.0, 0.0])
+    first = evaluator.column(parse("x1"))
+    expected = np.tanh(0.3 + 0.5 * (first - first.mean()) / first.std())
+    for intercept in (19.0, 25.0, -40.0):
+        weights[3:] = intercept, 0.01, 0.01
+        assert function.value(weights) == pytest.approx(expected, abs=1e-12)
+        assert function.value_and_gradient(weights).column == pytest.approx(expected, abs=1e-12)
+
+
 def test_rounding():
     assert round_weight(1.0 / 3.0) == 0.33333333
     assert round_weight(-1.23456789e-30) == -1.2345679e-30

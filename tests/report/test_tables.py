@@ -71,6 +71,14 @@ def test_there_are_only_so_many_models():
     assert table["log_posterior"].iloc[0] == 0.0
 
 
+def test_monte_carlo_errors_are_those_of_the_models_that_are_averaged_over():
+    table = models_table(found([[0], [0, 1], [2]], np.log([0.2, 0.5, 0.3])), np.array([0.02, 0.0]))
+    assert table["mc_error"].tolist() == pytest.approx([0.02, 0.0, np.nan], nan_ok=True)
+    n_models = MOST_MODELS + 5
+    many = models_table(found([[0]] * n_models, np.zeros(n_models)), np.full(n_models, 0.01))
+    assert many["mc_error"].tolist() == [0.01] * MOST_MODELS
+
+
 EMPTY = [(found([[]], [0.0]), averaged(())), (found([], []), averaged(()))]
 
 

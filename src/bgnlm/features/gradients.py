@@ -20,6 +20,8 @@ from bgnlm.features.measures import weight_count
 from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, modify, multiply, project
 from bgnlm.features.transform import Transform
 
+_CONSTANT = 1e-13  # standard deviation of a column that does not vary, for one unit of its mean
+
 
 class Value(NamedTuple):
     """A column, and its derivative in each weight as (weights, rows)."""
@@ -73,6 +75,10 @@ class WeightFunction:
         with np.errstate(all="ignore"):
             return self._root.values(weights)
 
+    def used(self, columns: FloatArray) -> FloatArray:
+        """Rows that count; they are the last axis."""
+        return np.asarray(columns[..., self._used])
+
     def value_and_gradient(self, weights: FloatArray) -> Value:
         """The column, and its derivatives."""
         with np.errstate(all="ignore"):
@@ -113,13 +119,13 @@ class WeightFunction:
 
     def mean(self, columns: FloatArray) -> FloatArray:
         """Mean of each column; columns are the last axis."""
-        return np.asarray(columns[..., self._used] @ self._share)
+        return np.asarray(self.used(columns) @ self._share)
 
     def centre_and_scale(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each column; 1 in place of 0."""
+        """Mean and standard deviation of each column; 1 in place of 0, or of what rounding leaves of it."""
         centre = self.mean(columns)
         scale = np.sqrt(self.mean(np.square(columns - centre[..., None])))
-        return centre, np.where(scale > 0.0, scale, 1.0)
+        return centre, np.where(scale > _CONSTANT * np.abs(centre), scale, 1.0)
 
 
 def round_weight(value: float) -> float:

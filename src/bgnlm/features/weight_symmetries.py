@@ -40,7 +40,7 @@ def weight_symmetries(feature: Feature, function: WeightFunction) -> list[Signed
     """Return the group of the symmetries of a feature with all its layers, the identity first."""
     rng = np.random.default_rng(3)
     probes = rng.standard_normal((8 * _PROBES, function.n_weights))
-    columns = function.values(probes)
+    columns = function.used(function.values(probes))
     usable = np.isfinite(columns).all(axis=1)
     probes, columns = probes[usable][:_PROBES], columns[usable][:_PROBES]
     identity = SignedPermutation(np.arange(function.n_weights), np.ones(function.n_weights))
@@ -49,20 +49,32 @@ def weight_symmetries(feature: Feature, function: WeightFunction) -> list[Signed
     generators = [
         candidate
         for candidate in _candidates(feature, identity, 0, None)
-        if _are_same(columns, function.values(candidate.apply(probes)))
+        if _are_same(columns, function.used(function.values(candidate.apply(probes))))
     ]
     return generated(identity, generators)
 
 
 def generated(identity: SignedPermutation, generators: list[SignedPermutation]) -> list[SignedPermutation]:
-    """Return the group that some maps generate; no more than 4,096 of its elements."""
-    found = {_key(identity): identity}
-    newest = [identity]
-    while newest and len(found) < _MOST:
+    """Return the group that some maps generate; should it have more than 4,096 elements, a subgroup."""
+    group, chosen = [identity], list[SignedPermutation]()
+    for generator in generators:
+        larger = _closure(group, [*chosen, generator])
+        if larger is not None:
+            group, chosen = larger, [*chosen, generator]
+    return group
+
+
+def _closure(group: list[SignedPermutation], generators: list[SignedPermutation]) -> list[SignedPermutation] | None:
+    """Return a group with more generators; None if it is too large."""
+    found = {_key(each): each for each in group}
+    newest = group
+    while newest:
         made = {_key(each): each for one in newest for other in generators for each in (other.after(one),)}
         newest = [each for key, each in made.items() if key not in found]
         found.update((_key(each), each) for each in newest)
-    return list(found.values())[:_MOST]
+        if len(found) > _MOST:
+            return None
+    return list(found.values())
 
 
 def _key(element: SignedPermutation) -> bytes:

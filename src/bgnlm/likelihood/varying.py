@@ -94,7 +94,7 @@ class _Residuals:
         target = target - self._basis[:, :1] @ (self._basis[:, :1].T @ target)
         total = float(np.linalg.norm(target))
         is_plain = not (exact.uses_determinant or exact.ridge)
-        self.decide = is_plain and total > 0.0 and bool((pivots[1:] > math.sqrt(_LEFT)).all())
+        self.decide = is_plain and not gram.constant_response and bool((pivots[1:] > math.sqrt(_LEFT)).all())
         self._root = root
         target /= total or 1.0
         self._rest = target - self._basis @ (self._basis.T @ target)

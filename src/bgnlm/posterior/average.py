@@ -150,8 +150,11 @@ class ModelAverage:
         place = {feature: j for j, feature in enumerate(names)}
         listed = [place[feature] for feature in self.known_as]
         means = np.bincount(listed, weights=mean, minlength=len(names))
-        squares = np.bincount(listed, weights=square / np.square(self.scales), minlength=len(names))
-        deviations = np.sqrt(np.maximum(squares - np.square(means), 0.0))
+        roots, units = np.sqrt(square) / self.scales, np.zeros(len(names))
+        np.maximum.at(units, listed, roots)
+        units[(units == 0.0) | np.isinf(units)] = 1.0  # squares in other units may overflow
+        squares = np.bincount(listed, weights=np.square(roots / units[listed]), minlength=len(names))
+        deviations = units * np.sqrt(np.maximum(squares - np.square(means / units), 0.0))
         return dict(zip(names, zip(means.tolist(), deviations.tolist(), strict=True), strict=True))
 
     @cached_property
@@ -180,7 +183,8 @@ def _n_that_matter(problem: SearchProblem, posterior: Posterior, max_models: int
     cumulative = np.cumsum(posterior.model_probabilities)
     if not len(cumulative) or cumulative[-1] == 0.0:
         return 0
-    enough = ENOUGH_MASS if problem.averages is None else ENOUGH_OF_AVERAGES
+    has_weights = problem.averages is not None and any(map(weight_count, posterior.features))
+    enough = ENOUGH_OF_AVERAGES if has_weights else ENOUGH_MASS
     return min(max_models, int(np.searchsorted(cumulative, enough)) + 1, len(cumulative))
 
 

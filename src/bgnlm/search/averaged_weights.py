@@ -5,7 +5,7 @@ depends on the structure alone; a projection's own weights are N(0, sigma_alpha^
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from threading import RLock
@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from bgnlm._typing import BoolArray, FloatArray
-from bgnlm.features import Evaluator, Feature, render
+from bgnlm.features import Evaluator, Feature, learn_cut_points, render
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.measures import weight_count
 from bgnlm.features.weight_symmetries import SignedPermutation, generated, weight_symmetries
@@ -99,10 +99,6 @@ class AverageOverWeights:
     def __reduce__(self) -> tuple[type["AverageOverWeights"], tuple[object, ...]]:
         return type(self), self._given
 
-    def knows(self, features: Iterable[Feature]) -> bool:
-        """Whether a model was scored before."""
-        return frozenset(features) in self._known
-
     def score(self, features: Sequence[Feature]) -> AveragedModel:
         """Score a model that has features with weights."""
         key = frozenset(features)
@@ -117,10 +113,7 @@ class AverageOverWeights:
         n_kept = len(next(iter(weights.values())))
         models = []
         for draw in (np.arange(n_draws) * n_kept // n_draws).tolist():
-            with self._lock:
-                made = {
-                    feature: self._weighted(feature).function.feature(each[draw]) for feature, each in weights.items()
-                }
+            made = {feature: self._made(feature, each[draw]) for feature, each in weights.items()}
             if all(feature is not None for feature in made.values()):
                 models.append(tuple(made.get(feature) or feature for feature in features))
         return models
@@ -128,8 +121,7 @@ class AverageOverWeights:
     def at_best(self, features: Sequence[Feature]) -> tuple[Feature, ...]:
         """Return the features of a model with the most probable weights; as they are if that makes others of them."""
         weights = self.score(features).best_weights
-        with self._lock:
-            made = {feature: self._weighted(feature).function.feature(each) for feature, each in weights.items()}
+        made = {feature: self._made(feature, each) for feature, each in weights.items()}
         return tuple(made.get(feature) or feature for feature in features)
 
     def price(self, feature: Feature) -> float:
@@ -179,6 +171,12 @@ class AverageOverWeights:
         with self._lock:
             return self._weighted(feature).function.value(weights)
 
+    def _made(self, feature: Feature, weights: FloatArray) -> Feature | None:
+        """Return a feature with other weights; None if they make another one of it."""
+        with self._lock:
+            made = self._weighted(feature).function.feature(weights)
+            return made and learn_cut_points(made, self._evaluator, self._likelihood.weights)
+
     def _weighted(self, feature: Feature) -> WeightedFeature:
         if feature not in self._features:
             function = WeightFunction(feature, self._evaluator, self._likelihood.weights, every_layer=True)
@@ -188,14 +186,15 @@ class AverageOverWeights:
     def _scored(self, features: Sequence[Feature]) -> AveragedModel:
         """Average over the weights, by random numbers that depend on the model alone."""
         settings, deviation = self._settings, self._deviation
-        free = sorted((feature for feature in features if weight_count(feature)), key=render)
+        features = sorted(features, key=render)  # not even rounding depends on the order in which they came
+        free = [feature for feature in features if weight_count(feature)]
         fixed = self._evaluator.matrix([feature for feature in features if not weight_count(feature)])
         model = _Model(
             {feature: self._weighted(feature) for feature in free},
             VaryingColumns(self._likelihood, fixed, self._score),
             deviation,
         )
-        rng = np.random.default_rng(crc32("\n".join(sorted(map(render, features))).encode()))
+        rng = np.random.default_rng(crc32("\n".join(map(render, features)).encode()))
         symmetries = model.symmetries
         modes: tuple[Mode, ...] = ()
         if settings.sampler == "importance":
@@ -205,7 +204,9 @@ class AverageOverWeights:
             model.log_density, around(modes, symmetries, deviation), rng, settings.tolerance, settings.n_weight_draws
         )
         drawn = integral.resampled(rng, _KEPT)
-        best = modes[0].point if modes else integral.draws[int(integral.log_weights.argmax())]
+        # Draws of the prior are weighted by the likelihood alone.
+        heights = integral.log_weights + log_normal(integral.draws, deviation)
+        best = modes[0].point if modes else integral.draws[int(heights.argmax())]
         return AveragedModel(
             log_marginal=integral.log_value,
             standard_error=integral.standard_error,

@@ -18,7 +18,7 @@ from bgnlm.search.mjmcmc import KERNELS
 from bgnlm.search.visited import log_sum
 
 _ROUNDS = 2
-_SCORED = 10  # models that were not scored before, in each round
+_SCORED = 15  # models in each round; many of them were scored in populations before
 _NEAR = 8.0  # nats below the best that a model may look to be scored
 
 
@@ -57,10 +57,10 @@ def explore_averaged(
             chosen = [features[j] for j in np.flatnonzero(model).tolist()]
             if not has_weights[row] or model.tobytes() in found:
                 continue
-            is_known = averages.knows(chosen)
-            if is_known or (n_new < _SCORED and promise[row] > promise.max() - _NEAR):
+            # Whether it was scored before does not matter: chains side by side know different models.
+            if n_new < _SCORED and promise[row] > promise.max() - _NEAR:
                 found[model.tobytes()] = averages.score(chosen).log_marginal
-                n_new += not is_known
+                n_new += 1
             else:
                 unscored.append(promise[row])
         n_scored += n_new + int((~has_weights).sum())

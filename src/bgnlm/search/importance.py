@@ -112,7 +112,9 @@ class Proposal:
     def draw(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
         """Draw around the modes as they are: what is weighted by `log_density` need not be drawn at their images."""
         size = self.n_weights
-        counts = rng.multinomial(n_draws, np.append(self.shares, max(1.0 - self.shares.sum(), 0.0)))
+        # Each part as often as its share says, up to one: this way the parts add nothing to the variance.
+        ends = np.floor(n_draws * np.cumsum(self.shares) + rng.random()).astype(np.int64)
+        counts = np.diff(np.minimum(ends, n_draws), prepend=0, append=n_draws)
         drawn = [self.deviation * rng.standard_normal((counts[-1], size))]
         for mode, count in zip(self.modes, counts[:-1], strict=True):
             scale = np.sqrt(_DEGREES / rng.chisquare(_DEGREES, size=count))
@@ -161,6 +163,8 @@ class Integral:
 
     def resampled(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
         """Draw from the posterior: systematically, so that each comes as often as its weight says, up to one."""
+        if not self.effective_size:  # there is none; any weights will do
+            return self.draws[rng.integers(len(self.draws), size=n_draws)]
         return self.draws[_systematic(np.exp(self.log_weights - self.log_weights.max()), n_draws, rng)]
 
 
@@ -378,7 +382,7 @@ def _refitted(proposal: Proposal, draws: FloatArray, weights: FloatArray, rng: n
             known = total * effective
             spread = (known * _covariance(draws - middle, each / total) + 2.0 * narrow) / (known + 2.0)
             parts.append(Mode(middle, _WIDER * _root(spread), -math.inf))
-        fitted = replace(fitted, modes=tuple(parts), shares=belonging.sum(axis=1))
+        fitted = replace(fitted, modes=tuple(parts), shares=np.maximum(belonging.sum(axis=1), 1e-300))
     shares = np.maximum(fitted.shares, 1e-3)
     shares *= (1.0 - _PRIOR_SHARE - _MODE_SHARE) / shares.sum()
     return replace(proposal, modes=(proposal.modes[0], *fitted.modes), shares=np.append(_MODE_SHARE, shares))
@@ -433,7 +437,9 @@ def pareto_shape(weights: FloatArray) -> float:
     excess = largest[1:] - largest[0]
     if not excess[-1] > 1e-12 * largest[-1]:
         return 0.0
-    excess = np.maximum(excess, 1e-300)
+    excess = excess[excess > 1e-300]
+    if (n_tail := len(excess)) < 5:
+        return math.inf
     n_grid = 30 + int(math.sqrt(n_tail))
     quartile = excess[int(n_tail / 4 + 0.5) - 1]
     grid = 1.0 - np.sqrt(n_grid / (np.arange(1, n_grid + 1) - 0.5))
