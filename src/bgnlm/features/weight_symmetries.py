@@ -58,10 +58,28 @@ def generated(identity: SignedPermutation, generators: list[SignedPermutation]) 
     """Return the group that some maps generate; should it have more than 4,096 elements, a subgroup."""
     group, chosen = [identity], list[SignedPermutation]()
     for generator in generators:
+        if any(_key(generator) == _key(each) for each in group):
+            continue
         larger = _closure(group, [*chosen, generator])
         if larger is not None:
             group, chosen = larger, [*chosen, generator]
     return group
+
+
+def side_by_side(groups: list[list[SignedPermutation]]) -> list[SignedPermutation]:
+    """Return the symmetries of several features whose weights come one after the other, the identity first.
+
+    Should there be more than 4,096, those of a feature are left out that would be too many.
+    """
+    together = [SignedPermutation(np.empty(0, np.int64), np.empty(0))]
+    for group in groups:
+        chosen = group if len(group) * len(together) <= _MOST else group[:1]
+        together = [
+            SignedPermutation(np.append(one.order, len(one.order) + two.order), np.append(one.signs, two.signs))
+            for one in together
+            for two in chosen
+        ]
+    return together
 
 
 def _closure(group: list[SignedPermutation], generators: list[SignedPermutation]) -> list[SignedPermutation] | None:

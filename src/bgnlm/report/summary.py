@@ -17,6 +17,8 @@ _MOST_FEATURES = 15
 _MOST_MODELS = 5
 _DISAGREEMENT = 0.1
 _UNCOVERED = 0.05
+_UNSURE = 0.2  # nats of Monte Carlo error
+_HEAVY_TAIL = 0.7  # Pareto shape
 
 
 def summarize_fit(
@@ -34,12 +36,19 @@ def summarize_fit(
         "",
         *_predictions(posterior, average, len(weight_errors) or len(average)),
     ]
-    if len(weight_errors):
+    if weight_errors.any():
         lines.append(
             f"weights of projections are averaged over: Monte Carlo errors of the log posterior are at most "
             f"{weight_errors.max():.2g}, Pareto k is at most {weight_shapes.max():.2g}"
         )
-    return "\n".join([*lines, *_search(diagnostics), *_advice(posterior, diagnostics, average)])
+    advice = _advice(posterior, diagnostics, average)
+    if len(weight_errors) and (weight_errors.max() > _UNSURE or weight_shapes.max() > _HEAVY_TAIL):
+        advice.append(
+            "some averages over weights are not precise: ProjectionWeights(n_weight_draws=...) allows more draws, "
+            "Limits(max_depth=..., max_width=...) fewer weights"
+        )
+    note = ["", "to note", *(f"  {line}" for line in advice)] if advice else []
+    return "\n".join([*lines, *_search(diagnostics), *note])
 
 
 def _features(posterior: Posterior, average: ModelAverage) -> list[str]:
@@ -110,7 +119,7 @@ def _advice(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverag
         )
     if average.mass < 1.0 - _UNCOVERED:
         lines.append("the posterior is flat: SearchConfig(n_averaged=...) averages predictions over more models")
-    return ["", "to note", *(f"  {line}" for line in lines)] if lines else []
+    return lines
 
 
 def joined(summaries: Sequence[str], classes: Sequence[object]) -> str:

@@ -18,7 +18,7 @@ from bgnlm._typing import BoolArray, FloatArray
 from bgnlm.features import Evaluator, Feature, learn_cut_points, render
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.measures import weight_count
-from bgnlm.features.weight_symmetries import SignedPermutation, generated, weight_symmetries
+from bgnlm.features.weight_symmetries import SignedPermutation, side_by_side, weight_symmetries
 from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm_fit import GlmPopulation
@@ -33,6 +33,7 @@ _STARTS = 3  # of the search for modes
 _KEPT = 100  # draws from the posterior
 _MOST_NUMBERS = 2**22  # columns of draws in memory at a time
 _CACHED_BYTES = 2**26
+_MOST_FEATURES = 200  # that are ready as functions of their weights
 _IMPOSSIBLE = 1e6  # nats; the price of a feature that has no values
 
 
@@ -179,6 +180,8 @@ class AverageOverWeights:
 
     def _weighted(self, feature: Feature) -> WeightedFeature:
         if feature not in self._features:
+            if len(self._features) >= _MOST_FEATURES:
+                self._features.clear()
             function = WeightFunction(feature, self._evaluator, self._likelihood.weights, every_layer=True)
             self._features[feature] = WeightedFeature(function, weight_symmetries(feature, function))
         return self._features[feature]
@@ -244,14 +247,7 @@ class _Model:
     @property
     def symmetries(self) -> list[SignedPermutation]:
         """Those of each feature, whatever the others do."""
-        identity = SignedPermutation(np.arange(self.n_weights), np.ones(self.n_weights))
-        generators = []
-        for weighted, own in zip(self._free.values(), self._slices, strict=True):
-            for each in weighted.symmetries[1:]:
-                order, signs = identity.order.copy(), identity.signs.copy()
-                order[own], signs[own] = own.start + each.order, each.signs
-                generators.append(SignedPermutation(order, signs))
-        return generated(identity, generators)
+        return side_by_side([weighted.symmetries for weighted in self._free.values()])
 
     def log_marginals(self, weights: FloatArray) -> FloatArray:
         """Log p(y | m, weights) for several draws."""

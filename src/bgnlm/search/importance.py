@@ -17,6 +17,7 @@ from bgnlm.features.weight_symmetries import SignedPermutation
 
 LogDensity = Callable[[FloatArray], FloatArray]
 
+_FEW = 16  # symmetries whose images are all summed over
 _DEGREES = 5.0  # of freedom of the proposal
 _PRIOR_SHARE = 0.1
 _LEAST_SHARE = 0.02  # of one mode
@@ -59,6 +60,10 @@ class Mode(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Proposal:
     """A mixture of t distributions and the prior, at all images of the symmetries.
+
+    Of few symmetries, the density is the mean over all images. Of many, there is a density in one cell only: where
+    the identity brings weights closer to a point near the first mode than any other symmetry does. What the prior
+    draws is brought into the cell, what a t distribution draws out of it does not count.
 
     Attributes
     ----------
@@ -104,8 +109,29 @@ class Proposal:
         parts[-1] = log_normal(weights, self.deviation) + (math.log(rest) if rest > 0.0 else -np.inf)
         return parts
 
+    @property
+    def is_of_a_cell(self) -> bool:
+        """Whether there is a density in one cell only."""
+        return bool(self.modes) and len(self.symmetries) > _FEW
+
+    @cached_property
+    def _images_of_reference(self) -> FloatArray:
+        """Of a point that no symmetry leaves where it is."""
+        off = np.random.default_rng(11).standard_normal(self.n_weights)
+        reference = self.modes[0].point + 1e-3 * self.deviation * off
+        return np.array([each.apply(reference) for each in self.symmetries])
+
+    def _closest(self, weights: FloatArray) -> IntArray:
+        """Which symmetry brings the reference point closest to each draw; all keep lengths."""
+        return np.asarray((weights @ self._images_of_reference.T).argmax(axis=1))
+
     def log_density(self, weights: FloatArray) -> FloatArray:
-        """Log density, symmetric."""
+        """Log density, symmetric; infinite for what does not count."""
+        if self.is_of_a_cell:
+            parts, log_order = self.log_parts(weights), math.log(len(self.symmetries))
+            parts[-1] += log_order
+            inside = self._closest(weights) == 0
+            return np.where(inside, np.logaddexp.reduce(parts) - log_order, np.inf)
         images = [np.logaddexp.reduce(self.log_parts(each.apply(weights))) for each in self.symmetries]
         return np.asarray(np.logaddexp.reduce(images) - math.log(len(images)))
 
@@ -116,6 +142,8 @@ class Proposal:
         ends = np.floor(n_draws * np.cumsum(self.shares) + rng.random()).astype(np.int64)
         counts = np.diff(np.minimum(ends, n_draws), prepend=0, append=n_draws)
         drawn = [self.deviation * rng.standard_normal((counts[-1], size))]
+        if self.is_of_a_cell:
+            drawn[0] = self.folded(drawn[0])
         for mode, count in zip(self.modes, counts[:-1], strict=True):
             scale = np.sqrt(_DEGREES / rng.chisquare(_DEGREES, size=count))
             drawn.append(mode.point + scale[:, None] * (rng.standard_normal((count, size)) @ mode.factor.T))
@@ -123,6 +151,12 @@ class Proposal:
 
     def folded(self, weights: FloatArray) -> FloatArray:
         """The images of draws that are closest to the modes."""
+        if self.is_of_a_cell:
+            orders, signs = (np.array(each) for each in zip(*self.symmetries, strict=True))
+            chosen = self._closest(weights)
+            back = np.empty_like(weights)
+            np.put_along_axis(back, orders[chosen], signs[chosen] * weights, axis=1)
+            return back
         images = np.array([each.apply(weights) for each in self.symmetries])
         if not self.modes:
             return weights
@@ -331,7 +365,7 @@ def _tempered(log_density: LogDensity, proposal: Proposal, rng: np.random.Genera
     """Sequential Monte Carlo from the proposal q to the integrand p by q^(1 - t) p^t; None if it comes to nothing.
 
     Each t is as far from the one before as the effective size of the draws allows; between them the draws are
-    resampled and moved by Metropolis steps that leave q^(1 - t) p^t invariant.
+    resampled and moved by Metropolis steps. It need not be exact: a proposal is fitted to what comes out.
     """
     draws = proposal.folded(proposal.draw(rng, _PARTICLES))
     height, proposed = _finite(log_density(draws)), proposal.log_density(draws)
@@ -347,6 +381,8 @@ def _tempered(log_density: LogDensity, proposal: Proposal, rng: np.random.Genera
         factor = _root(np.cov(draws.T, ddof=0).reshape(draws.shape[1], -1))
         for _ in range(_MOVES):
             trial = draws + width * (rng.standard_normal(draws.shape) @ factor.T)
+            if proposal.is_of_a_cell:
+                trial = proposal.folded(trial)
             trial_height, trial_proposed = _finite(log_density(trial)), proposal.log_density(trial)
             change = t * (trial_height - height) + (1.0 - t) * (trial_proposed - proposed)
             accepted = np.log(rng.random(len(draws))) < change
