@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from bgnlm.features.weight_symmetries import SignedPermutation, generated
+from bgnlm.search import importance
 from bgnlm.search.importance import (
     Mode,
     Proposal,
@@ -311,3 +312,33 @@ def test_shapes_of_weights_that_tell_nothing():
     draws = stats.genpareto(0.4).rvs(size=2000, random_state=1)
     assert pareto_shape(1e-250 * draws) == pytest.approx(pareto_shape(draws), abs=1e-6)
     assert not math.isnan(pareto_shape(np.random.default_rng(1).choice([0.0, 1.0], size=500)))
+
+
+def test_a_cell_is_as_good_as_all_images(monkeypatch):
+    """Of many symmetries one cell is integrated over, here of eight: signs of two weights, and their exchange."""
+    generators = [identity(2)._replace(signs=np.array([-1.0, 1.0])), identity(2)._replace(order=np.array([1, 0]))]
+    group = generated(identity(2), generators)
+    assert len(group) == 8
+
+    def log_density(weights):
+        """Normal distributions around (+-1, +-0.2) and (+-0.2, +-1), so close that cells share them."""
+        centres = np.array([each.apply(np.array([1.0, 0.2])) for each in group])
+        squares = np.square(weights[:, None, :] - centres).sum(axis=2) / 0.3**2
+        return np.logaddexp.reduce(-0.5 * squares, axis=1) - np.log(len(group) * 2.0 * np.pi * 0.3**2)
+
+    results = []
+    for most in (16, 1):
+        monkeypatch.setattr(importance, "_FEW", most)
+        mode = climb(log_density, np.array([0.9, 0.3]), 1.0)
+        proposal = around((mode,), group, 1.0)
+        assert proposal.is_of_a_cell is (most == 1)
+        results.append(integrate(log_density, proposal, np.random.default_rng(3), 0.02, 20_000))
+    for integral in results:
+        assert integral.standard_error <= 0.02
+        assert abs(integral.log_value) < 3.0 * integral.standard_error
+    # Weights in the cell are as they are, others are brought into it.
+    draws = np.random.default_rng(1).normal(size=(500, 2))
+    inside = proposal.folded(draws)
+    assert proposal.folded(inside) == pytest.approx(inside)
+    assert log_density(inside) == pytest.approx(log_density(draws))
+    assert np.isfinite(proposal.log_density(inside)).all()
