@@ -16,6 +16,8 @@ from bgnlm.features import (
     Transform,
     get_transform,
     learn_cut_points,
+    modify,
+    multiply,
     parse,
     transforms_of,
 )
@@ -321,3 +323,22 @@ def test_a_projection_is_made_once(monkeypatch):
     first = setter.project(get_transform("tanh"), [Input("x1"), Input("x2")])
     monkeypatch.setattr(setter, "_projected", lambda *_: pytest.fail("it was made before"))
     assert setter.project(get_transform("tanh"), [Input("x2"), Input("x1")]) is first
+
+
+def test_parts_of_a_projection_have_weights_of_their_own():
+    """Also where they were fitted together with the rest of it: one structure is one feature."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(150, 3))
+    y = np.tanh(X[:, 0] - 0.6 * X[:, 1]) + 0.5 * X[:, 2] + 0.3 * rng.normal(size=150)
+    setter = WeightSetter(ProjectionWeights(strategy="deep"), check_likelihood(y), Evaluator(X))
+    alone = setter.project(get_transform("tanh"), [Input("x1"), Input("x2")])
+    assert alone is not None
+    nested = setter.project(get_transform("sigmoid"), [alone, Input("x3")])
+    assert nested is not None
+    part = next(operand for operand in nested.operands if isinstance(operand, Projection))
+    assert part != alone
+    assert setter.canonical(part) == alone
+    assert setter.canonical(multiply(Input("x1"), part)) == multiply(Input("x1"), alone)
+    assert setter.canonical(modify(get_transform("sin"), part)) == modify(get_transform("sin"), alone)
+    naive = WeightSetter(ProjectionWeights(), check_likelihood(y), Evaluator(X))
+    assert naive.canonical(part) is part

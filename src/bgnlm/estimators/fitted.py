@@ -14,6 +14,7 @@ from bgnlm.posterior.rescore import rescore
 from bgnlm.posterior.summarize import Posterior
 from bgnlm.search.description import digest_of_data
 from bgnlm.search.problem import SearchProblem
+from bgnlm.search.workers import one_thread
 
 USING = ("average", "best", "median")
 
@@ -99,6 +100,11 @@ def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> F
 
 def fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Diagnostics) -> FittedSearch:
     """Fit the models that predictions need."""
+    with one_thread():  # as in the search, so that averages over weights are the same
+        return _fitted_models(problem, posterior, diagnostics)
+
+
+def _fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Diagnostics) -> FittedSearch:
     average = average_models(problem, posterior, problem.config.n_averaged)
     median = median_model(problem, posterior)
     found = FittedSearch(

@@ -127,6 +127,8 @@ def search_from_plain(plain: Any, arrays: Arrays, names: Sequence[str]) -> Fitte
         errors = {name: _floats(arrays, name, 1, finite=False) for name in ("weight_errors", "weight_shapes")}
         demand(len({len(each) for each in errors.values()}) == 1, "errors of weights that do not fit")
         demand(all(len(each) <= len(posterior) for each in errors.values()), "errors of weights that do not fit")
+        demand(bool((errors["weight_errors"] >= 0.0).all()), "errors of weights below 0")
+        demand(not np.isnan(errors["weight_shapes"]).any(), "shapes of weights that are no numbers")
     return FittedSearch(
         posterior=posterior,
         diagnostics=_diagnostics(plain, arrays, len(posterior.features)),

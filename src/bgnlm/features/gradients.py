@@ -230,7 +230,8 @@ class _Transformed(_Inner):
     def _transformed(self, argument: FloatArray) -> FloatArray:
         if self._transform.quantile is not None:
             return self._whole.cut(self._transform, argument)
-        return np.array(self._transform.function(argument), dtype=np.float64)
+        # Functions take one column, of any length.
+        return np.array(self._transform.function(argument.ravel()), dtype=np.float64).reshape(argument.shape)
 
     def _slope(self, argument: FloatArray) -> FloatArray:
         assert self._transform.derivative is not None

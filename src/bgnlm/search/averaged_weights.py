@@ -110,7 +110,10 @@ class AverageOverWeights:
 
     def drawn(self, features: Sequence[Feature], n_draws: int) -> list[tuple[Feature, ...]]:
         """Return the features of a model with weights drawn from their posterior, so many times."""
-        weights = self.score(features).weights
+        score = self.score(features)
+        if not math.isfinite(score.log_marginal):
+            return []
+        weights = score.weights
         n_kept = len(next(iter(weights.values())))
         models = []
         for draw in (np.arange(n_draws) * n_kept // n_draws).tolist():
@@ -214,7 +217,7 @@ class AverageOverWeights:
             log_marginal=integral.log_value,
             standard_error=integral.standard_error,
             pareto_k=integral.pareto_k,
-            n_draws=integral.n_evaluations,
+            n_draws=integral.n_draws,
             best_log_marginal=float(model.log_marginals(best[None, :])[0]),
             best_weights=model.split(best),
             weights=model.split(rng.permutation(drawn)),

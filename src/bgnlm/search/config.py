@@ -20,7 +20,8 @@ _BY_THE_DATA: Any = None  # `resolved` fills it in
 class MoveProbabilities:
     """How a new feature is made: P_in, P_mo, P_mu, P_pr; a move of probability 0 is switched off.
 
-    Any numbers of 0 or more; they are divided by their sum.
+    Any numbers of 0 or more; they are divided by their sum. If the first operand that is drawn for a projection has a
+    projection in it, three in ten leave out one of its operands instead.
     """
 
     new_input: float = 1 / 17
@@ -82,8 +83,9 @@ class ProjectionWeights:
     literal
         Leave out b_0 and b_1, as the paper writes it: then a bounded g does not reach a response out of its range.
     without_gradient
-        What "concave" and "deep" do where g, or a function of a projection inside, has no derivative (indicators,
-        cut points, functions of your own): "search" without gradients, or "refuse" such transforms.
+        What "concave", "deep" and the first weights of "bayesian" do where g, or a function of a projection inside, has
+        no derivative (indicators, cut points, functions of your own): "search" without gradients, or "refuse" such
+        transforms.
     weight_variance
         sigma_alpha^2 of "bayesian".
     tolerance
@@ -110,6 +112,8 @@ class ProjectionWeights:
         check_choice(self.without_gradient, "without_gradient", ("search", "refuse"))
         if not isinstance(self.literal, bool):
             raise SettingError(f"literal must be True or False; got {self.literal!r}.")
+        if self.literal and self.strategy == "bayesian":
+            raise SettingError("literal is for strategies 'concave' and 'deep'; got it with 'bayesian'. Leave it out.")
         if not check_number(self.weight_variance, "weight_variance", low=0.0) > 0.0:
             raise SettingError("weight_variance must be above 0; got 0. Use for example 1.")
         if not check_number(self.tolerance, "tolerance", low=0.0) > 0.0:

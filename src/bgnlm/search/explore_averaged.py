@@ -19,6 +19,7 @@ from bgnlm.search.visited import log_sum
 
 _ROUNDS = 2
 _SCORED = 15  # models in each round; many of them were scored in populations before
+_IMPOSSIBLE = 1e6  # nats; the price of what has no score
 _NEAR = 8.0  # nats below the best that a model may look to be scored
 
 
@@ -41,7 +42,9 @@ def explore_averaged(
     columns = evaluator.matrix(features)
     prices = np.array([averages.price(feature) if weight_count(feature) else 0.0 for feature in features])
     found: dict[bytes, float] = {}
-    log_unscored, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
+    unscored: dict[bytes, float] = {}
+    included, log_joint = np.zeros((0, len(features)), np.bool_), np.empty(0)
+    log_discarded, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
     for _ in range(_ROUNDS):
         guide = explore(rng, averages.plugged_in(columns), costs + prices, config, start, n_steps, best_so_far)
         promise = guide.log_marginal - guide.included @ (costs + prices)
@@ -49,22 +52,24 @@ def explore_averaged(
         has_weights = np.asarray(guide.included[:, free].any(axis=1))
         for model, value in zip(guide.included[~has_weights], guide.log_marginal[~has_weights], strict=True):
             found[model.tobytes()] = float(value)
-        unscored = []
         n_new = 0
         # With noise, so that models of which the guide thinks too little have their chance.
         for row in np.argsort(-(promise + rng.gumbel(size=len(promise))), kind="stable").tolist():
             model = guide.included[row]
-            chosen = [features[j] for j in np.flatnonzero(model).tolist()]
-            if not has_weights[row] or model.tobytes() in found:
+            key = model.tobytes()
+            if not has_weights[row] or key in found:
                 continue
             # Whether it was scored before does not matter: chains side by side know different models.
             if n_new < _SCORED and promise[row] > promise.max() - _NEAR:
-                found[model.tobytes()] = averages.score(chosen).log_marginal
+                found[key] = averages.score([features[j] for j in np.flatnonzero(model).tolist()]).log_marginal
+                unscored.pop(key, None)
                 n_new += 1
             else:
-                unscored.append(promise[row])
+                unscored[key] = float(promise[row])
         n_scored += n_new + int((~has_weights).sum())
-        log_unscored = np.logaddexp(guide.log_discarded, log_sum(np.array(unscored)))
+        log_discarded = max(log_discarded, guide.log_discarded)
+        if not found:
+            break
         included = np.frombuffer(b"".join(found), dtype=np.bool_).reshape(len(found), len(features))
         log_joint = np.fromiter(found.values(), np.float64) - included @ costs
         start = included[int(np.argmax(log_joint))]
@@ -75,5 +80,7 @@ def explore_averaged(
         for j in np.flatnonzero(start & free).tolist():
             columns[:, j] = averages.column(features[j], best.best_weights[features[j]])
         share = (best.best_log_marginal - best.log_marginal) / max((start & free).sum(), 1)
-        prices[start & free] = share
-    return summary_of(included, log_joint, costs, None, n_scored, tally, float(log_unscored))
+        prices[start & free] = max(share, 0.0) if np.isfinite(share) else _IMPOSSIBLE
+    # What was not scored counts as it looked.
+    log_discarded = float(np.logaddexp(log_discarded, log_sum(np.array(list(unscored.values())))))
+    return summary_of(included, log_joint, costs, None, n_scored, tally, log_discarded)

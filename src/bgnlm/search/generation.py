@@ -89,6 +89,7 @@ class Generator:
         limits: Limits,
         make_projection: MakeProjection,
         binary: frozenset[Feature] = frozenset(),
+        canonical: Callable[[Feature], Feature] = lambda feature: feature,
     ) -> None:
         equal = [1.0] * len(transforms)
         self._inputs = inputs
@@ -98,6 +99,7 @@ class Generator:
         )
         self._limits = limits
         self._make_projection = make_projection
+        self.canonical = canonical
         possible = {
             self._new_input: moves.new_input,
             self._modification: moves.modification if transforms else 0.0,
@@ -115,7 +117,7 @@ class Generator:
 
     def candidate_parents(self, features: Sequence[Feature], probabilities: FloatArray) -> Urn[Feature]:
         """The same for candidates to be ranked: what the features are made of takes part, the weights are flatter."""
-        parts = list(dict.fromkeys(part for feature in features for part in operands_of(feature)))
+        parts = list(dict.fromkeys(self.canonical(part) for feature in features for part in operands_of(feature)))
         weights = np.append(probabilities, np.zeros(len(parts))) + _LEAST_CANDIDATE_WEIGHT
         return self._urn([*features, *parts], weights, _CANDIDATES_FROM_POPULATION)
 
@@ -189,8 +191,9 @@ class Generator:
             chosen[parents.things[parents.draw(rng)]] = None
         first = next(iter(chosen))
         if (n_places := _places_to_shorten(first)) and rng.random() < _SHORTER:
-            shorter = self._shortened(first, int(rng.random() * n_places))
-            return shorter if isinstance(shorter, type(first)) else None
+            place = int(rng.random() * n_places)
+            is_pair = isinstance(first, Projection) and len(first.operands) == 2
+            return None if is_pair and place < 2 else self._shortened(first, place)  # a projection stays one
         return self._projected(transform, list(chosen)) if len(chosen) > 1 else None
 
     def _shortened(self, feature: Feature, place: int) -> Feature | None:
@@ -214,7 +217,7 @@ class Generator:
                         return None
                     left = rest
                 if len(left) == 1:
-                    return left[0]
+                    return self.canonical(left[0])
                 return self._projected(transform, left) if len(set(left)) == len(left) else None
             case Input():
                 return None
@@ -253,4 +256,5 @@ def make_generator(problem: SearchProblem, likelihood: Likelihood, evaluator: Ev
         config.limits,
         weights.project,
         binary,
+        weights.canonical,
     )

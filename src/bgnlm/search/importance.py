@@ -126,7 +126,9 @@ class Proposal:
         return np.asarray((weights @ self._images_of_reference.T).argmax(axis=1))
 
     def log_density(self, weights: FloatArray) -> FloatArray:
-        """Log density, symmetric; infinite for what does not count."""
+        """Log density: the same for all images, or infinite out of the cell, for what does not count."""
+        if not self.modes:  # the prior, which is the same for all images anyway
+            return log_normal(weights, self.deviation)
         if self.is_of_a_cell:
             parts, log_order = self.log_parts(weights), math.log(len(self.symmetries))
             parts[-1] += log_order
@@ -157,9 +159,9 @@ class Proposal:
             back = np.empty_like(weights)
             np.put_along_axis(back, orders[chosen], signs[chosen] * weights, axis=1)
             return back
-        images = np.array([each.apply(weights) for each in self.symmetries])
         if not self.modes:
             return weights
+        images = np.array([each.apply(weights) for each in self.symmetries])
         closeness = np.array([np.logaddexp.reduce(self.log_parts(image)[:-1]) for image in images])
         return np.asarray(images[closeness.argmax(axis=0), np.arange(len(weights))])
 
@@ -180,8 +182,8 @@ class Integral:
         Shape of the tail of the importance weights: with more than 0.7 the standard error cannot be trusted.
     draws, log_weights
         The draws, and their importance weights, not normalised.
-    n_evaluations
-        How often the integrand was evaluated for it.
+    n_draws
+        Draws that the estimate is the mean of.
     modes
         The modes of the proposal.
     """
@@ -192,7 +194,7 @@ class Integral:
     pareto_k: float
     draws: FloatArray
     log_weights: FloatArray
-    n_evaluations: int
+    n_draws: int
     modes: tuple[Mode, ...]
 
     def resampled(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
@@ -339,7 +341,7 @@ def _estimate(draws: FloatArray, log_weights: FloatArray, modes: tuple[Mode, ...
         pareto_k=pareto_shape(weights),
         draws=draws,
         log_weights=log_weights,
-        n_evaluations=len(draws),
+        n_draws=len(draws),
         modes=modes,
     )
 

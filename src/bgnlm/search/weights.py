@@ -45,7 +45,26 @@ class WeightSetter:
             self._made[key] = self._projected(transform, operands)
         return self._made[key]
 
+    def canonical(self, feature: Feature) -> Feature:
+        """Return the structure of a feature with the weights that it has by itself.
+
+        What is taken out of a projection may have weights that were fitted with the rest of it.
+        """
+        if self._settings.strategy not in ("deep", "bayesian") or not weight_count(feature):
+            return feature
+        match feature:
+            case Modification(transform=transform, operand=operand):
+                return modify(transform, self.canonical(operand))
+            case Multiplication(factors=factors):
+                return multiply(*map(self.canonical, factors))
+            case Projection(transform=transform, operands=operands):
+                return self.project(transform, operands) or feature
+            case Input():
+                return feature
+
     def _projected(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
+        # In canonical order, so that not even rounding depends on the order in which they came.
+        operands = sorted(operands, key=sort_key)
         if self._settings.strategy == "naive":
             coefficients = self._naive(operands)
             if coefficients is None:
@@ -54,7 +73,6 @@ class WeightSetter:
             return project(transform, operands, weights[1:], weights[0]) if all(weights[1:]) else None
         if self._settings.strategy in ("deep", "bayesian"):
             operands = self._distinct([self._restarted(operand) for operand in operands])
-        # In canonical order, so that not even rounding depends on the order in which they came.
         return self._fit.best(self._start(transform, sorted(operands, key=sort_key)))
 
     def _naive(self, operands: Sequence[Feature]) -> FloatArray | None:
