@@ -87,7 +87,16 @@ OTHER_SETTINGS = {
 }
 OTHER_PARTS = {
     "moves": {"new_input": 0.3, "modification": 0.1, "multiplication": 0.2, "projection": 0.4},
-    "projection_weights": {"strategy": "deep", "n_starts": 5, "literal": True, "without_gradient": "refuse"},
+    "projection_weights": {
+        "strategy": "deep",
+        "n_starts": 5,
+        "literal": True,
+        "without_gradient": "refuse",
+        "weight_variance": 2.0,
+        "tolerance": 0.1,
+        "n_weight_draws": 500,
+        "sampler": "prior",
+    },
     "limits": {"max_depth": 4, "max_width": 14, "max_model_size": 3, "max_operations": 9},
     "mjmcmc": {
         "jump_probability": 0.1,
