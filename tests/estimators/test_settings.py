@@ -48,7 +48,11 @@ BOTH = [
     ("max_depth", -1, "max_depth must be 0 or more; got -1"),
     ("max_depth", 2.0, "max_depth must be a whole number; got 2.0"),
     ("max_depth", None, "max_depth must be a whole number; got None"),
-    ("projection_weights", "fast", "projection_weights must be one of 'naive', 'concave', 'deep', 'bayesian'; got 'fast'"),
+    (
+        "projection_weights",
+        "fast",
+        "projection_weights must be one of 'naive', 'concave', 'deep', 'bayesian'; got 'fast'",
+    ),
     ("latent", ["AR1"], r"latent must be empty: .*got \['AR1'\]"),
     ("latent", None, "latent must be empty: .*got None"),
     ("latent", 5, "latent must be empty: .*got 5"),

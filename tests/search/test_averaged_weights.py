@@ -11,12 +11,14 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import expit
 
 from bgnlm.features import Evaluator, Input, get_transform, learn_cut_points, parse
+from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.weight_symmetries import SignedPermutation
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.likelihood.varying import VaryingColumns
 from bgnlm.search.averaged_weights import AverageOverWeights
 from bgnlm.search.config import ProjectionWeights
 from bgnlm.search.importance import around, climb, distinct_modes, integrate, log_normal
+from bgnlm.search.weights import WeightSetter
 
 NAMES = ("x1", "x2", "x3")
 TRUE = "tanh(0.4 + 1.2*x1 - 0.8*x2)"
@@ -326,3 +328,23 @@ def test_a_model_that_has_no_score():
     assert model.log_marginal == -math.inf
     assert model.standard_error == math.inf
     assert model.best_log_marginal == -math.inf
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_representatives_are_where_weights_are_most_probable(family):
+    """And what averaging costs is then known without draws, also where there is little noise."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 3))
+    mean = 2.0 * np.tanh(1.5 * X[:, 0] - 0.8 * X[:, 1])
+    y = mean + 0.1 * rng.normal(size=200)
+    if family == "binomial":
+        y = (rng.random(200) < 1.0 / (1.0 + np.exp(-2.0 * mean))).astype(float)
+    likelihood, settings = check_likelihood(y, family=family), ProjectionWeights(strategy="bayesian")
+    setter = WeightSetter(settings, likelihood, Evaluator(X))
+    feature = setter.project(get_transform("tanh"), [Input("x1"), Input("x2")])
+    assert feature is not None
+    averages = AverageOverWeights(settings, likelihood, X, ("x1", "x2", "x3"))
+    score = averages.score((feature,))
+    function = WeightFunction(feature, Evaluator(X), np.ones(200), every_layer=True)
+    assert function.start == pytest.approx(score.best_weights[feature], abs=0.1 if family == "gaussian" else 0.4)
+    assert averages.price(feature) == pytest.approx(score.best_log_marginal - score.log_marginal, abs=1.0)

@@ -46,7 +46,8 @@ def explore_averaged(
     included, log_joint = np.zeros((0, len(features)), np.bool_), np.empty(0)
     log_discarded, n_scored, tally = -np.inf, 0, np.zeros((2, len(KERNELS)), np.int64)
     for _ in range(_ROUNDS):
-        guide = explore(rng, averages.plugged_in(columns), costs + prices, config, start, n_steps, best_so_far)
+        # Nothing is known yet about the best model of other populations on the scale of the guide.
+        guide = explore(rng, averages.plugged_in(columns), costs + prices, config, start, n_steps, -np.inf)
         promise = guide.log_marginal - guide.included @ (costs + prices)
         tally = tally + guide.tally
         has_weights = np.asarray(guide.included[:, free].any(axis=1))

@@ -61,8 +61,8 @@ class WeightFit:
         """Minus the log-likelihood, and the weights."""
         settings = self._settings
         # Where weights are parameters, with their prior: this is where they are most probable.
-        deviation = math.sqrt(settings.weight_variance) if settings.strategy == "bayesian" else _VAGUE
-        objective = _Objective(self._goodness, function, deviation, literal=settings.literal)
+        precision = 1.0 / settings.weight_variance if settings.strategy == "bayesian" else 0.0
+        objective = _Objective(self._goodness, function, precision, literal=settings.literal)
         start = objective.start(weights)
         if start is None:
             return math.inf, weights
@@ -130,10 +130,10 @@ class _Goodness:
 class _Objective:
     """Minus the log-likelihood of b_0 + b_1 F(weights), or F(weights) alone; parameters are b_0, b_1, the weights."""
 
-    def __init__(self, goodness: _Goodness, function: WeightFunction, deviation: float, *, literal: bool) -> None:
+    def __init__(self, goodness: _Goodness, function: WeightFunction, precision: float, *, literal: bool) -> None:
         self._goodness = goodness
         self._function = function
-        self._deviation = deviation
+        self._precision = precision
         self.n_outer = 0 if literal else 2
         # Derivatives of the predictor as (parameters, rows), one array for all steps.
         self._design = np.empty((self.n_outer + function.n_weights, len(goodness.y)))
@@ -159,6 +159,7 @@ class _Objective:
         with np.errstate(all="ignore"):
             fit = -self._goodness.terms(self._predictor(parameters, column))[0]
         loss, _ = self._goodness.profile(fit + self._penalty(parameters))
+        loss += 0.5 * self._precision * float(np.square(parameters[self.n_outer :]).sum())
         return loss if math.isfinite(loss) else math.inf
 
     def expansion(self, parameters: FloatArray) -> Expansion:
@@ -177,9 +178,13 @@ class _Objective:
         if not (math.isfinite(loss) and np.isfinite(slope).all() and np.isfinite(curvature).all()):
             return Expansion(math.inf, np.zeros_like(parameters), np.eye(len(parameters)))
         weights = np.arange(self.n_outer, len(parameters))
-        slope[weights] += parameters[weights] / self._deviation**2
-        curvature[weights, weights] += 1.0 / self._deviation**2
-        return Expansion(loss, factor * slope, factor * curvature)
+        slope[weights] += parameters[weights] / _VAGUE**2
+        curvature[weights, weights] += 1.0 / _VAGUE**2
+        slope, curvature = factor * slope, factor * curvature
+        slope[weights] += self._precision * parameters[weights]
+        curvature[weights, weights] += self._precision
+        loss += 0.5 * self._precision * float(np.square(parameters[weights]).sum())
+        return Expansion(loss, slope, curvature)
 
     def _predictor(self, parameters: FloatArray, column: FloatArray) -> FloatArray:
         return parameters[0] + parameters[1] * column if self.n_outer else column
@@ -197,5 +202,5 @@ class _Objective:
         return -(self._design @ score), (self._design * information) @ self._design.T
 
     def _penalty(self, parameters: FloatArray) -> float:
-        """Minus the logarithm of the prior of the weights."""
-        return 0.5 * float(np.square(parameters[self.n_outer :] / self._deviation).sum())
+        """Minus the logarithm of a vague prior of the weights."""
+        return 0.5 * float(np.square(parameters[self.n_outer :] / _VAGUE).sum())
