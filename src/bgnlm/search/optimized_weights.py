@@ -69,7 +69,7 @@ class WeightFit:
         if function.is_differentiable:
             loss, found = minimise(objective.expansion, start, objective.n_outer)
         else:
-            loss, found = _without_gradient(objective, start)
+            loss, found = _without_gradient(objective, objective.with_best_coefficients(start))
         return loss, found[objective.n_outer :]
 
 
@@ -152,6 +152,23 @@ class _Objective:
         slope = float(share @ (centred * target)) / square if square > 0.0 else 0.0
         slope = slope or 1e-3
         return np.concatenate([[share @ target - slope * (share @ column), slope], weights])
+
+    def with_best_coefficients(self, parameters: FloatArray) -> FloatArray:
+        """Return the same weights with the b_0 and b_1 of most likelihood."""
+        if not self.n_outer:
+            return parameters
+        column = self._function.value(parameters[self.n_outer :])[self._goodness.used]
+        design = np.vstack([np.ones_like(column), column])
+
+        def expand(coefficients: FloatArray) -> Expansion:
+            with np.errstate(all="ignore"):
+                log_likelihood, score, information = self._goodness.terms(coefficients @ design)
+            loss, factor = self._goodness.profile(-log_likelihood)
+            if not math.isfinite(loss):
+                return Expansion(math.inf, np.zeros(2), np.eye(2))
+            return Expansion(loss, -factor * (design @ score), factor * (design * information) @ design.T)
+
+        return np.append(minimise(expand, parameters[:2], 2)[1], parameters[2:])
 
     def loss(self, parameters: FloatArray) -> float:
         """Minus the logarithm of likelihood and prior; inf where they do not exist."""
