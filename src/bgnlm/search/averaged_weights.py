@@ -217,7 +217,7 @@ class AverageOverWeights:
             log_marginal=integral.log_value,
             standard_error=integral.standard_error,
             pareto_k=integral.pareto_k,
-            n_draws=integral.n_draws,
+            n_draws=len(integral.draws),
             best_log_marginal=float(model.log_marginals(best[None, :])[0]),
             best_weights=model.split(best),
             weights=model.split(rng.permutation(drawn)),

@@ -181,7 +181,9 @@ def start_chain(problem: SearchProblem, seed: np.random.SeedSequence, workspace:
     rng = np.random.Generator(np.random.PCG64(seed))
     draft = Draft(problem.builder, problem.population_size, len(problem.keep))
     for feature in problem.keep:
-        identified = workspace.classes.identify(workspace.generator.canonical(feature))
+        # Where weights are parameters, a structure is kept; elsewhere a feature with the weights it was given.
+        structure = feature if problem.averages is None else workspace.generator.canonical(feature)
+        identified = workspace.classes.identify(structure)
         if identified is None:
             raise DataError(
                 f"{feature} cannot be kept: on these data it is constant or not finite, or the prior rules it out."

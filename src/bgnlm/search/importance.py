@@ -182,8 +182,6 @@ class Integral:
         Shape of the tail of the importance weights: with more than 0.7 the standard error cannot be trusted.
     draws, log_weights
         The draws, and their importance weights, not normalised.
-    n_draws
-        Draws that the estimate is the mean of.
     modes
         The modes of the proposal.
     """
@@ -194,7 +192,6 @@ class Integral:
     pareto_k: float
     draws: FloatArray
     log_weights: FloatArray
-    n_draws: int
     modes: tuple[Mode, ...]
 
     def resampled(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
@@ -223,7 +220,6 @@ def climb(log_density: LogDensity, start: FloatArray, deviation: float) -> Mode 
         slope, hessian = _differences(log_density, point, factor, value)
         inverse = np.linalg.inv(factor)
         curvatures, axes = np.linalg.eigh(-inverse.T @ hessian @ inverse)
-        curvatures = np.where(curvatures > 0.0, curvatures, 0.0) + 1e-300
         curvatures = np.clip(curvatures, 0.5 / deviation**2, 1e16 / deviation**2)
         along = axes.T @ (inverse.T @ slope)
         factor = axes / np.sqrt(curvatures)
@@ -330,7 +326,7 @@ def _drawn(log_density: LogDensity, proposal: Proposal, rng: np.random.Generator
 def _estimate(draws: FloatArray, log_weights: FloatArray, modes: tuple[Mode, ...]) -> Integral:
     largest = float(log_weights.max())
     if not math.isfinite(largest):
-        return Integral(-math.inf, math.inf, 0.0, math.inf, draws, log_weights, len(draws), modes)
+        return Integral(-math.inf, math.inf, 0.0, math.inf, draws, log_weights, modes)
     weights = np.exp(log_weights - largest)
     mean = float(weights.mean())
     error = float(weights.std(ddof=1)) / mean / math.sqrt(len(weights)) if len(weights) > 1 else math.inf
@@ -341,7 +337,6 @@ def _estimate(draws: FloatArray, log_weights: FloatArray, modes: tuple[Mode, ...
         pareto_k=pareto_shape(weights),
         draws=draws,
         log_weights=log_weights,
-        n_draws=len(draws),
         modes=modes,
     )
 
