@@ -9,6 +9,7 @@ import math
 from bgnlm.kernels._jit import jit, reordering_jit
 
 LOGIT, PROBIT, CLOGLOG, POISSON, GAMMA, NEGATIVE_BINOMIAL = range(6)
+GAUSSIAN = -1
 
 _ROOT_2 = math.sqrt(2.0)
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -144,6 +145,17 @@ def _negative_binomial(size, y, weights, eta, score, information):
 
 
 @jit
+def _gaussian(precision, y, weights, eta, score, information):
+    total = 0.0
+    for i in range(len(eta)):
+        w, residual = weights[i] * precision, y[i] - eta[i]
+        total -= 0.5 * w * residual * residual
+        score[i] = w * residual
+        information[i] = w
+    return total
+
+
+@jit
 def row_terms(family, dispersion, y, weights, eta, score, information):
     """Log-likelihood without constants; fills its first derivative and negative second derivative in eta."""
     if family == LOGIT:
@@ -156,19 +168,70 @@ def row_terms(family, dispersion, y, weights, eta, score, information):
         return _poisson(y, weights, eta, score, information)
     if family == GAMMA:
         return _gamma(dispersion, y, weights, eta, score, information)
+    if family == GAUSSIAN:
+        return _gaussian(dispersion, y, weights, eta, score, information)
     return _negative_binomial(dispersion, y, weights, eta, score, information)
+
+
+@jit
+def higher_terms(family, dispersion, y, weights, eta, third, fourth):
+    """Third and fourth derivative of the log-likelihood in eta."""
+    for i in range(len(eta)):
+        w = weights[i]
+        if family in (LOGIT, NEGATIVE_BINOMIAL):
+            shift = 0.0
+            if family == NEGATIVE_BINOMIAL:
+                w, shift = w * (y[i] + dispersion), math.log(dispersion)
+            z = math.exp(-min(abs(eta[i] - shift), -_SMALLEST_EXPONENT))
+            p = 1.0 / (1.0 + z) if eta[i] >= shift else z / (1.0 + z)
+            variance = z / ((1.0 + z) * (1.0 + z))
+            third[i] = -w * variance * (1.0 - 2.0 * p)
+            fourth[i] = -w * variance * (1.0 - 6.0 * variance)
+        elif family == PROBIT:
+            third_yes, fourth_yes = _higher_log_normal_cdf(eta[i])
+            third_no, fourth_no = _higher_log_normal_cdf(-eta[i])
+            third[i] = w * (y[i] * third_yes - (1.0 - y[i]) * third_no)
+            fourth[i] = w * (y[i] * fourth_yes + (1.0 - y[i]) * fourth_no)
+        elif family == CLOGLOG:
+            m = math.exp(min(eta[i], _LARGEST_PREDICTOR))
+            a = 0.0 if m > 700.0 else (m / math.expm1(m) if m > 1e-8 else 1.0 - 0.5 * m)
+            c = 1.0 - m - a if m > 1e-3 else -m * (0.5 + m / 12.0)
+            second = a * c
+            slope = -m - second
+            yes = second * c + a * slope
+            third[i] = w * (y[i] * yes - (1.0 - y[i]) * m)
+            fourth[i] = w * (y[i] * (yes * c + 2.0 * second * slope - a * (m + yes)) - (1.0 - y[i]) * m)
+        elif family == POISSON:
+            third[i] = fourth[i] = -w * math.exp(min(eta[i], _LARGEST_PREDICTOR))
+        elif family == GAMMA:
+            third[i] = w * dispersion * y[i] * math.exp(-max(eta[i], -_LARGEST_PREDICTOR))
+            fourth[i] = -third[i]
+        else:
+            third[i] = fourth[i] = 0.0
+
+
+@jit
+def _higher_log_normal_cdf(x):
+    """Third and fourth derivative of the log of the standard normal distribution function."""
+    ratio = log_normal_cdf(x)[1]
+    second = -ratio * (x + ratio)
+    third = -second * (x + ratio) - ratio * (1.0 + second)
+    return third, -third * (x + 2.0 * ratio) - 2.0 * second * (1.0 + second)
 
 
 @jit
 def log_constants(family, dispersion, y, weights):
     """The part of the log-likelihood that does not depend on the linear predictor.
 
-    `dispersion` is the shape of the Gamma and the size of the negative binomial distribution.
+    `dispersion` is the shape of the Gamma, the size of the negative binomial and the precision of the normal
+    distribution.
     """
     total = 0.0
     for i in range(len(y)):
         w = weights[i]
-        if family <= CLOGLOG:
+        if family == GAUSSIAN:
+            total += w * (0.5 * math.log(dispersion) - _LOG_ROOT_2PI)
+        elif family <= CLOGLOG:
             # y is the share of w trials
             total += math.lgamma(w + 1.0) - math.lgamma(w * y[i] + 1.0) - math.lgamma(w * (1.0 - y[i]) + 1.0)
         elif family == POISSON:

@@ -11,7 +11,7 @@ from bgnlm.kernels import families as kernels
 
 # The first link of each family is its default.
 LINKS: dict[str, dict[str, int]] = {
-    "gaussian": {"identity": -1},
+    "gaussian": {"identity": kernels.GAUSSIAN},
     "binomial": {"logit": kernels.LOGIT, "probit": kernels.PROBIT, "cloglog": kernels.CLOGLOG},
     "poisson": {"log": kernels.POISSON},
     "gamma": {"log": kernels.GAMMA},

@@ -1,0 +1,422 @@
+"""Latent Gaussian components: the processes of section 4.1 and Example 5 of the paper, and effects of groups.
+
+A component is a small value that names a column and can tell its precision. Hyperparameters live on an unbounded
+scale, in INLA's parametrisations; `describe` gives them in natural units.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from bgnlm._typing import BoolArray, FloatArray, IntArray
+from bgnlm._validation import check_number
+from bgnlm.errors import SettingError
+
+_FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma distribution of a precision; the density is that of its logarithm."""
+
+    shape: float = 1.0
+    rate: float = 5e-5
+
+    def __post_init__(self) -> None:
+        check_number(self.shape, "shape", above=0.0, high=1e6)
+        check_number(self.rate, "rate", above=0.0, high=1e12)
+
+    def log_density(self, log_precision: float) -> float:
+        """Log density of the logarithm of the precision."""
+        precision = math.exp(log_precision)
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
+        return constant + self.shape * log_precision - self.rate * precision
+
+    @property
+    def mode(self) -> float:
+        """Most probable logarithm of the precision."""
+        return math.log(self.shape / self.rate)
+
+
+PAPER_PRECISION = Gamma()
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal distribution of an unbounded hyperparameter, by mean and precision."""
+
+    mean: float = 0.0
+    precision: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number(self.mean, "mean", low=-_FARTHEST, high=_FARTHEST)
+        check_number(self.precision, "precision", above=0.0, high=1e12)
+
+    def log_density(self, value: float) -> float:
+        """Log density."""
+        return 0.5 * (math.log(self.precision / (2.0 * math.pi)) - self.precision * (value - self.mean) ** 2)
+
+
+class Bridge(NamedTuple):
+    """A field at positions where it was not fitted, given its values at the neighbours.
+
+    Attributes
+    ----------
+    left, right
+        Numbers of the neighbours among the known positions; where there is none, any number with weight 0.
+    left_weight, right_weight
+        Of the conditional mean.
+    variance
+        Conditional variance.
+    """
+
+    left: IntArray
+    right: IntArray
+    left_weight: FloatArray
+    right_weight: FloatArray
+    variance: FloatArray
+
+
+@runtime_checkable
+class LatentField(Protocol):
+    """What a latent component has to tell; users can write their own.
+
+    `by_label`: whether the values of the column are labels, in no order, instead of positions. `is_pinned`: whether
+    the field is 0 at the first position by definition.
+    """
+
+    by_label: ClassVar[bool]
+    is_pinned: ClassVar[bool]
+
+    @property
+    def column(self) -> str | int:
+        """Name of the column with the positions or groups, or its number for arrays."""
+
+    @property
+    def slope(self) -> str | int | None:
+        """Column that the field is multiplied by; None for none."""
+
+    @property
+    def n_hyperparameters(self) -> int:
+        """v(delta), the complexity."""
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Hyperparameters to search from: the component present, and nearly absent."""
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of the hyperparameters on their unbounded scale."""
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Banded precision matrix over sorted positions: entry [t, d] is that of (t, t - d)."""
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Hyperparameters by name, in natural units."""
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
+        """Return the field elsewhere, given where it is known."""
+
+
+def _check(field: "IID | AR1 | RW1 | OU | Grouped") -> None:
+    for name, value in (("column", field.column), ("slope", field.slope)):
+        if name == "slope" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int | np.integer) or value == "":
+            raise SettingError(
+                f"{name} of {type(field).__name__} must be the name of a column, or its number; got {value!r}."
+            )
+    if not isinstance(field.precision_prior, Gamma):
+        raise SettingError(f"precision_prior must be a Gamma; got {field.precision_prior!r}. Write Gamma(1, 5e-5).")
+
+
+@dataclass(frozen=True)
+class IID:
+    """Independent normal effects, one for each position."""
+
+    column: str | int
+    precision_prior: Gamma = PAPER_PRECISION
+
+    by_label: ClassVar[bool] = True
+    is_pinned: ClassVar[bool] = False
+    slope: ClassVar[None] = None
+    n_hyperparameters: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Present, and nearly absent."""
+        return ((0.5,), (self.precision_prior.mode,))
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of the log precision."""
+        return _log_gamma_prior(self.precision_prior, hyperparameters)
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Diagonal."""
+        return np.full((len(positions), 1), math.exp(hyperparameters[0]))
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Standard deviation of the effects."""
+        return {"sd": math.exp(-0.5 * hyperparameters[0])}
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:  # noqa: ARG002
+        """At a new position nothing is known."""
+        return _unknown(len(wanted), math.exp(-hyperparameters[0]))
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Effects of groups: random intercepts, or with `slope` random slopes of that column.
+
+    Several of them over one column are independent of each other, and so are those over crossed columns.
+    """
+
+    column: str | int
+    slope: str | int | None = None
+    precision_prior: Gamma = PAPER_PRECISION
+
+    by_label: ClassVar[bool] = True
+    is_pinned: ClassVar[bool] = False
+    n_hyperparameters: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Present, and nearly absent."""
+        return ((0.5,), (self.precision_prior.mode,))
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of the log precision."""
+        return _log_gamma_prior(self.precision_prior, hyperparameters)
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Diagonal."""
+        return np.full((len(positions), 1), math.exp(hyperparameters[0]))
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Standard deviation of the effects."""
+        return {"sd": math.exp(-0.5 * hyperparameters[0])}
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:  # noqa: ARG002
+        """Nothing is known of a group that was not seen."""
+        return _unknown(len(wanted), math.exp(-hyperparameters[0]))
+
+
+@dataclass(frozen=True)
+class RW1:
+    """Random walk of order 1: increments are N(0, distance / tau).
+
+    It begins at 0, which together with a flat intercept is the same as effects that add up to 0; the density is
+    normalised, so that marginal likelihoods of models with and without it can be compared.
+    """
+
+    column: str | int
+    precision_prior: Gamma = PAPER_PRECISION
+
+    by_label: ClassVar[bool] = False
+    is_pinned: ClassVar[bool] = True
+    slope: ClassVar[None] = None
+    n_hyperparameters: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Present, and nearly absent."""
+        return ((2.0,), (self.precision_prior.mode,))
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of the log precision."""
+        return _log_gamma_prior(self.precision_prior, hyperparameters)
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Tridiagonal; the first position, where the walk is 0, has a place that nothing depends on."""
+        steps = math.exp(hyperparameters[0]) / np.diff(positions)
+        band = np.zeros((len(positions), 2))
+        band[1:, 0] = steps
+        band[1:-1, 0] += steps[1:]
+        band[2:, 1] = -steps[1:]
+        band[0, 0] = 1.0
+        return band
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Standard deviation of an increment over distance 1."""
+        return {"sd of increments": math.exp(-0.5 * hyperparameters[0])}
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
+        """Brownian bridge inside, Brownian motion beyond the ends."""
+        left, right, before, after = _neighbours(positions, wanted)
+        inside = np.isfinite(before) & np.isfinite(after)
+        span = np.where(inside, before + after, 1.0)
+        right_weight = np.where(inside, before / span, np.where(np.isfinite(after), 1.0, 0.0))
+        distance = np.where(inside, before * after / span, np.where(np.isfinite(before), before, after))
+        return Bridge(left, right, 1.0 - right_weight, right_weight, distance * math.exp(-hyperparameters[0]))
+
+
+@dataclass(frozen=True)
+class AR1:
+    """Autoregressive process of order 1 along the sorted distinct positions, one step between neighbours.
+
+    Hyperparameters: logarithm of the marginal precision, and log((1 + rho) / (1 - rho)).
+    """
+
+    column: str | int
+    precision_prior: Gamma = PAPER_PRECISION
+    correlation_prior: Normal = Normal(0.0, 0.15)
+
+    by_label: ClassVar[bool] = False
+    is_pinned: ClassVar[bool] = False
+    slope: ClassVar[None] = None
+    n_hyperparameters: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if not isinstance(self.correlation_prior, Normal):
+            raise SettingError(f"correlation_prior must be a Normal; got {self.correlation_prior!r}.")
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Present, and nearly absent."""
+        return ((0.5, 2.0), (self.precision_prior.mode, self.correlation_prior.mean))
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of both."""
+        value = _log_gamma_prior(self.precision_prior, hyperparameters)
+        return value + self.correlation_prior.log_density(float(hyperparameters[1]))
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Tridiagonal."""
+        half = 0.5 * hyperparameters[1]
+        unexplained = np.full(len(positions) - 1, 1.0 / math.cosh(half) ** 2)
+        return _markov(math.exp(hyperparameters[0]), np.full(len(positions) - 1, math.tanh(half)), unexplained)
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Marginal standard deviation and correlation of neighbours."""
+        return {"sd": math.exp(-0.5 * hyperparameters[0]), "correlation": math.tanh(0.5 * hyperparameters[1])}
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
+        """Fractions of a step inside; beyond the ends steps have the median length of those inside."""
+        left, right, before, after = _neighbours(positions, wanted)
+        step = float(np.median(np.diff(positions))) if len(positions) > 1 else 1.0
+        inside = np.isfinite(before) & np.isfinite(after)
+        span = np.where(inside, before + after, step)
+        rho = math.tanh(0.5 * hyperparameters[1])
+        return _stationary_bridge(
+            left, right, _power(rho, before / span), _power(rho, after / span), inside, rho, hyperparameters[0]
+        )
+
+
+@dataclass(frozen=True)
+class OU:
+    """Ornstein-Uhlenbeck process: correlation exp(-phi distance).
+
+    Hyperparameters: logarithm of the marginal precision, and log phi.
+    """
+
+    column: str | int
+    precision_prior: Gamma = PAPER_PRECISION
+    decay_prior: Normal = Normal(0.0, 0.2)
+
+    by_label: ClassVar[bool] = False
+    is_pinned: ClassVar[bool] = False
+    slope: ClassVar[None] = None
+    n_hyperparameters: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if not isinstance(self.decay_prior, Normal):
+            raise SettingError(f"decay_prior must be a Normal; got {self.decay_prior!r}.")
+
+    @property
+    def starts(self) -> tuple[tuple[float, ...], ...]:
+        """Present, and nearly absent."""
+        return ((0.5, self.decay_prior.mean - 1.0), (self.precision_prior.mode, self.decay_prior.mean))
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of both."""
+        value = _log_gamma_prior(self.precision_prior, hyperparameters)
+        return value + self.decay_prior.log_density(float(hyperparameters[1]))
+
+    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
+        """Tridiagonal."""
+        steps = math.exp(hyperparameters[1]) * np.diff(positions)
+        return _markov(math.exp(hyperparameters[0]), np.exp(-steps), -np.expm1(-2.0 * steps))
+
+    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
+        """Marginal standard deviation and decay of the correlation."""
+        return {"sd": math.exp(-0.5 * hyperparameters[0]), "phi": math.exp(hyperparameters[1])}
+
+    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
+        """Given both neighbours."""
+        left, right, before, after = _neighbours(positions, wanted)
+        inside = np.isfinite(before) & np.isfinite(after)
+        phi = math.exp(hyperparameters[1])
+        to_left, to_right = np.exp(-phi * before), np.exp(-phi * after)
+        between = np.where(inside, to_left * to_right, 0.0)
+        return _stationary_bridge(left, right, to_left, to_right, inside, between, hyperparameters[0])
+
+
+def _log_gamma_prior(prior: Gamma, hyperparameters: FloatArray) -> float:
+    if max(map(abs, hyperparameters)) > _FARTHEST:
+        return -math.inf
+    return prior.log_density(float(hyperparameters[0]))
+
+
+def _markov(precision: float, correlations: FloatArray, unexplained: FloatArray) -> FloatArray:
+    """Precision of a stationary Markov process from correlations of neighbours and 1 minus their squares."""
+    unexplained = np.maximum(unexplained, 1e-14)
+    band = np.empty((len(correlations) + 1, 2))
+    band[:, 0] = precision
+    own = precision * correlations**2 / unexplained
+    band[:-1, 0] += own
+    band[1:, 0] += own
+    band[0, 1] = 0.0
+    band[1:, 1] = -precision * correlations / unexplained
+    return band
+
+
+def _neighbours(positions: FloatArray, wanted: FloatArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Nearest positions on both sides, and the distances to them, infinite where there is none."""
+    place = np.searchsorted(positions, wanted)
+    left, right = np.maximum(place - 1, 0), np.minimum(place, len(positions) - 1)
+    before = np.where(place > 0, wanted - positions[left], np.inf)
+    after = np.where(place < len(positions), positions[right] - wanted, np.inf)
+    return left, right, before, after
+
+
+def _power(rho: float, steps: FloatArray) -> FloatArray:
+    """Correlation over a fraction of a step, or several steps; a negative one swings."""
+    size = np.where(np.isfinite(steps), abs(rho) ** np.where(np.isfinite(steps), steps, 0.0), 0.0)
+    if rho >= 0.0:
+        return np.asarray(size)
+    return np.asarray(size * np.cos(np.pi * np.where(np.isfinite(steps), steps, 0.0)))
+
+
+def _stationary_bridge(
+    left: IntArray,
+    right: IntArray,
+    to_left: FloatArray,
+    to_right: FloatArray,
+    inside: BoolArray,
+    between: FloatArray | float,
+    log_precision: float,
+) -> Bridge:
+    """A stationary process given its neighbours, from the correlations with and between them."""
+    between = np.where(inside, between, 0.0)
+    unexplained = np.maximum(1.0 - between**2, 1e-14)
+    left_weight = (to_left - between * to_right) / unexplained
+    right_weight = (to_right - between * to_left) / unexplained
+    share = np.clip(1.0 - left_weight * to_left - right_weight * to_right, 0.0, 1.0)
+    return Bridge(left, right, left_weight, right_weight, share * math.exp(-log_precision))
+
+
+def _unknown(n: int, variance: float) -> Bridge:
+    nowhere, nothing = np.zeros(n, np.int64), np.zeros(n)
+    return Bridge(nowhere, nowhere, nothing, nothing, np.full(n, variance))

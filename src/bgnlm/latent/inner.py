@@ -1,0 +1,255 @@
+"""One model given its hyperparameters: the Laplace approximation of fields and coefficients."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.kernels import banded, nested_laplace
+from bgnlm.kernels.families import log_constants
+from bgnlm.latent.fields import PAPER_PRECISION, Gamma
+from bgnlm.latent.layout import Layout
+from bgnlm.likelihood.families import Family
+
+_TOLERANCE = 1e-11  # of the squared Newton decrement
+_ENOUGH = 1e-3  # nats that a correction must be able to have
+_LONGEST = 4000  # lag between effects whose covariance is followed
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@dataclass(frozen=True)
+class SlopePrior:
+    """Independent normal slopes: with a given precision, or with one that has a Gamma prior and is integrated out.
+
+    Precisions of the slopes are `precision`, or the integrated one, times the squared scales of their columns; the
+    intercept is flat.
+    """
+
+    precision: float | None = 1e-3
+    hyperprior: Gamma = PAPER_PRECISION
+    standardised: bool = False
+
+    @property
+    def is_integrated(self) -> bool:
+        """Whether there is a hyperparameter."""
+        return self.precision is None
+
+
+class LatentResponse(NamedTuple):
+    """A checked response."""
+
+    family: Family
+    y: FloatArray
+    weights: FloatArray
+    offset: FloatArray
+
+
+class Mode(NamedTuple):
+    """Fields and coefficients at their mode, in the order of the kernels."""
+
+    field: FloatArray
+    border: FloatArray
+
+
+class Factors(NamedTuple):
+    """The negative Hessian: factor of the band, cross block solved with it, factor of the Schur complement."""
+
+    band: FloatArray
+    cross: FloatArray
+    schur: FloatArray
+
+
+class Inner(NamedTuple):
+    """What is known given hyperparameters; `log_integrand` is log p(y, hyperparameters), -inf where that fails."""
+
+    log_integrand: float
+    mode: Mode
+    factors: Factors
+
+
+class InnerLaplace:
+    """A response, a layout of fields and the columns of a model, for any hyperparameters.
+
+    Hyperparameters come in the order of the components, then the dispersion of the family, then the precision of the
+    slopes where it is integrated.
+    """
+
+    def __init__(self, response: LatentResponse, layout: Layout, columns: FloatArray, slopes: SlopePrior) -> None:
+        self.response, self.layout, self.slopes = response, layout, slopes
+        family, order = response.family, layout.order
+        self.y, self.weights, self.offset = response.y[order], response.weights[order], response.offset[order]
+        self.n_slopes = columns.shape[1]
+        self.border = np.ascontiguousarray(
+            np.column_stack([np.ones((len(order), 1)), columns[order], layout.border]), dtype=np.float64
+        )
+        self._squares = self._column_squares(columns)
+        self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
+        self.has_dispersion = family.has_dispersion
+        self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
+        self._constants = None if self.has_dispersion else self._log_constants(1.0)
+        width = max(banded_width(layout), 1)
+        n_rows = len(layout.along) * layout.n_positions
+        self._rows = banded.empty_rows(n_rows, width, len(layout.along), _LONGEST * max(len(layout.along), 1))
+
+    @property
+    def n_hyperparameters(self) -> int:
+        """Of the whole model."""
+        return sum(self.sizes) + int(self.has_dispersion) + int(self.integrates_slopes)
+
+    def start(self) -> Mode:
+        """No effects, and an intercept near the data."""
+        family, y, w = self.response.family, self.y, self.weights
+        mean = float(np.average(y, weights=w))
+        if family.name == "binomial":
+            mean = min(max(mean, 0.5 / w.sum()), 1.0 - 0.5 / w.sum())
+        elif family.name != "gaussian":
+            mean = max(mean, 0.1 / w.sum())
+        border = np.zeros(self.border.shape[1])
+        border[0] = family.linear_predictor(mean) - float(np.average(self.offset, weights=w))
+        return Mode(np.zeros(len(self.layout.along) * self.layout.n_positions), border)
+
+    def split(self, hyperparameters: FloatArray) -> tuple[list[FloatArray], float, float]:
+        """Hyperparameters of each component, dispersion, precision of the slopes."""
+        parts, first = [], 0
+        for size in self.sizes:
+            parts.append(hyperparameters[first : first + size])
+            first += size
+        dispersion = 1.0
+        if self.has_dispersion:
+            dispersion = math.exp(hyperparameters[first])
+            first += 1
+        if self.integrates_slopes:
+            return parts, dispersion, math.exp(hyperparameters[first])
+        return parts, dispersion, 0.0 if self.slopes.precision is None else self.slopes.precision
+
+    def log_prior(self, hyperparameters: FloatArray) -> float:
+        """Log density of the hyperparameters."""
+        if np.abs(hyperparameters).max(initial=0.0) > 60.0:
+            return -math.inf
+        parts, dispersion, precision = self.split(hyperparameters)
+        value = sum(component.field.log_prior(part) for component, part in zip(self.layout.placed, parts, strict=True))
+        if self.has_dispersion:
+            value += DISPERSION_PRIORS[self.response.family.name].log_density(math.log(dispersion))
+        if self.integrates_slopes:
+            value += self.slopes.hyperprior.log_density(math.log(precision))
+        return value
+
+    def evaluate(self, hyperparameters: FloatArray, start: Mode) -> Inner:
+        """Find the mode from a start near it."""
+        log_prior = self.log_prior(hyperparameters)
+        field, border = start.field.copy(), start.border.copy()
+        size = len(border)
+        if not log_prior > -math.inf:
+            return Inner(-math.inf, start, Factors(np.empty((0, 1)), np.empty((0, size)), np.empty((size, size))))
+        parts, dispersion, precision = self.split(hyperparameters)
+        band, dense, log_determinant = self.prior(parts, dispersion, precision)
+        factors = Factors(np.empty_like(band), np.empty((len(field), size)), np.empty((size, size)))
+        value, log_curvature, _ = nested_laplace.find_mode(
+            self.response.family.code,
+            dispersion,
+            self.y,
+            self.weights,
+            self.offset,
+            self.border,
+            self.layout.place,
+            self.layout.loadings,
+            band,
+            dense,
+            _TOLERANCE,
+            field,
+            border,
+            *factors,
+        )
+        constants = self._log_constants(dispersion) if self._constants is None else self._constants
+        # The flat intercept has no density that would cancel its factor of 2 pi.
+        total = log_prior + constants + value + 0.5 * (log_determinant - log_curvature + _LOG_2PI)
+        return Inner(total if math.isfinite(total) else -math.inf, Mode(field, border), factors)
+
+    def prior(
+        self, parts: Sequence[FloatArray], dispersion: float, precision: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Prior precision of the band and of the border, and their log determinant but for the intercept."""
+        band = self.layout.prior_band(parts)
+        log_determinant = float(banded.factorise_band(band.copy()))
+        dense = np.zeros((self.border.shape[1], self.border.shape[1]))
+        if self.n_slopes:
+            own = precision * self._unit(dispersion) * self._squares
+            places = np.arange(1, self.n_slopes + 1)
+            dense[places, places] = own
+            log_determinant += float(np.log(own).sum())
+        first = 1 + self.n_slopes
+        for matrix in self.layout.prior_beside(parts):
+            last = first + len(matrix)
+            dense[first:last, first:last] = matrix
+            log_determinant += float(np.linalg.slogdet(matrix)[1])
+            first = last
+        return band, dense, log_determinant
+
+    def correction(self, hyperparameters: FloatArray, inner: Inner) -> tuple[float, FloatArray]:
+        """Second-order correction of the Laplace approximation, and the variances of the linear predictors."""
+        eta = self.linear_predictor(inner.mode)
+        scores = np.empty_like(self.border)
+        layout = self.layout
+        nested_laplace.border_scores(self.border, layout.place, layout.loadings, *inner.factors, scores)
+        variances = np.empty(len(eta))
+        value = nested_laplace.correct(
+            self.response.family.code,
+            self.split(hyperparameters)[1],
+            self.y,
+            self.weights,
+            eta,
+            layout.place,
+            layout.loadings,
+            inner.factors.band,
+            scores,
+            layout.starts,
+            *self._rows,
+            _ENOUGH,
+            variances,
+        )
+        return float(value), variances
+
+    def linear_predictor(self, mode: Mode) -> FloatArray:
+        """Of the observations, in the order of the layout."""
+        eta = np.empty(len(self.y))
+        layout = self.layout
+        nested_laplace.predict_rows(self.offset, self.border, layout.place, layout.loadings, *mode, eta)
+        return eta
+
+    def prior_squares(self, columns: FloatArray, dispersion: float) -> FloatArray:
+        """Factors of the prior precision of slopes of any columns."""
+        return self._unit(dispersion) * self._column_squares(columns)
+
+    def _column_squares(self, columns: FloatArray) -> FloatArray:
+        if not self.slopes.standardised or not columns.shape[1]:
+            return np.ones(columns.shape[1])
+        mean = np.average(columns, axis=0, weights=self.response.weights)
+        return np.asarray(np.average((columns - mean) ** 2, axis=0, weights=self.response.weights))
+
+    def _unit(self, dispersion: float) -> float:
+        """Standardised slopes of the Gaussian family are in units of the noise."""
+        return dispersion if self.slopes.standardised and self.response.family.name == "gaussian" else 1.0
+
+    def _log_constants(self, dispersion: float) -> float:
+        return float(log_constants(self.response.family.code, dispersion, self.y, self.weights))
+
+
+def banded_width(layout: Layout) -> int:
+    """Number of diagonals of the interleaved band."""
+    if not layout.along:
+        return 1
+    widths: list[int] = [
+        layout.placed[c]
+        .field.precision(np.array(layout.placed[c].field.starts[0]), layout.placed[c].positions)
+        .shape[1]
+        for c in layout.along
+    ]
+    n_fields = len(layout.along)
+    return max((max(widths) - 1) * n_fields, n_fields - 1) + 1
+
+
+# Of the logarithm: precision of the noise, shape, size.
+DISPERSION_PRIORS = {"gaussian": Gamma(1.0, 5e-5), "gamma": Gamma(1.0, 0.01), "negative_binomial": Gamma(1.0, 0.01)}
