@@ -17,9 +17,13 @@ from bgnlm.latent.inner import Inner, InnerLaplace, Mode
 _STEP = 0.05  # of differences, in units of the hyperparameters
 _GAIN = 2e-3  # nats that another step has to promise
 _MAX_STEPS = 40
+_HALVINGS = 10
 _LONGEST = 3.0
-_SPACING = 1.25  # of the grid, in standard deviations
-_FLOOR = 5.0  # nats below the mode where the grid ends
+_FLATTEST = 0.05  # second derivative of a hyperparameter that the data tell nothing of
+_DIFFERENT = 0.5  # of the logarithm of second derivatives
+_GRID_TOLERANCE = 1e-5  # of the squared Newton decrement; the weights of the grid do not need more
+_SPACING = 1.4  # of the grid, in standard deviations
+_FLOOR = 4.0  # nats below the mode where the grid ends
 _MAX_POINTS = 400  # of one grid
 _SAME = 0.7  # standard deviations between starts that have led to the same mode
 _NEGLIGIBLE = 12.0  # nats below the best mode
@@ -84,7 +88,7 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
         correction = 0.0
         if corrected:
             there = inner.evaluate(mode.place, mode.mode)
-            correction = inner.correction(mode.place, there)[0] if there.log_integrand > -math.inf else 0.0
+            correction = inner.correction(mode.place, there) if there.log_integrand > -math.inf else 0.0
             if not math.isfinite(correction):
                 correction = 0.0
         corrections.append(correction)
@@ -112,8 +116,7 @@ def starts_of(inner: InnerLaplace) -> list[FloatArray]:
     else:
         present, absent = [field.starts[0] for field in fields], [field.starts[-1] for field in fields]
         alone = [(*absent[:j], field.starts[0], *absent[j + 1 :]) for j, field in enumerate(fields)]
-        without = [(*present[:j], field.starts[-1], *present[j + 1 :]) for j, field in enumerate(fields)]
-        choices = [tuple(present), tuple(absent), *alone, *without]
+        choices = [tuple(present), tuple(absent), *alone]
     return [np.array([*itertools.chain(*choice), *rest], dtype=np.float64) for choice in choices]
 
 
@@ -137,6 +140,12 @@ def _modes(inner: InnerLaplace, known: Sequence[OuterMode]) -> list[OuterMode]:
     if known and all(len(mode.place) == size for mode in known):
         for mode in known:
             _add(found, _climb(inner, mode.place, _fitting(inner, mode.mode), mode.axes))
+        # What columns explain, a component need not: it may be nearly absent here and not in the similar model.
+        highest = max((mode.log_integrand for mode in found), default=-math.inf)
+        for start in starts_of(inner)[1:]:
+            there = inner.evaluate(start, _fitting(inner, known[0].mode), _GRID_TOLERANCE)
+            if there.log_integrand > highest - _NEGLIGIBLE:
+                _add(found, _climb(inner, start, there.mode, None))
     else:
         beginning = inner.start()
         for start in starts_of(inner):
@@ -149,7 +158,7 @@ def _modes(inner: InnerLaplace, known: Sequence[OuterMode]) -> list[OuterMode]:
 
 def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
     """The mode of a model with other columns as a start: its fields, and its intercept."""
-    size = inner.border.shape[1]
+    size = len(inner.border)
     if len(mode.border) == size:
         return mode
     border = np.zeros(size)
@@ -174,30 +183,45 @@ def _distance(mode: OuterMode, place: FloatArray) -> float:
 
 
 def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray | None) -> OuterMode | None:
-    """Newton's method by differences; `axes` known from a similar model save the second derivatives."""
-    size = len(place)
+    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model."""
     there = inner.evaluate(place, mode)
     if there.log_integrand == -math.inf:
         return None
+    gradient, diagonal = _slopes(inner, place, there)
+    covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None)) if axes is None else axes @ axes.T
     for _ in range(_MAX_STEPS):
-        gradient, diagonal = _slopes(inner, place, there)
-        if axes is None or not np.isfinite(gradient).all():
-            axes = _axes(inner, place, there, diagonal)
-        along = axes.T @ gradient  # in standard deviations
-        promise = 0.5 * float(along @ along)
-        if promise < _GAIN:
-            return OuterMode(place, axes, there.mode, there.log_integrand)
-        step = axes @ along
+        step = covariance @ gradient
+        if 0.5 * float(gradient @ step) < _GAIN:
+            break
         step *= min(1.0, _LONGEST / float(np.abs(step).max()))
-        for _ in range(12):
+        for _ in range(_HALVINGS):
             further = inner.evaluate(place + step, there.mode)
             if further.log_integrand > there.log_integrand:
                 break
             step *= 0.4
         else:
-            return OuterMode(place, _axes(inner, place, there, diagonal), there.mode, there.log_integrand)
-        place, there, axes = place + step, further, axes if size and promise < 0.5 else None
-    return OuterMode(place, _axes(inner, place, there, None), there.mode, there.log_integrand)
+            break
+        place, there, before = place + step, further, gradient
+        gradient, diagonal = _slopes(inner, place, there)
+        covariance = _updated(covariance, step, before - gradient)
+    if axes is None or _far(axes, diagonal):
+        axes = _axes(inner, place, there, diagonal)
+    return OuterMode(place, axes, there.mode, there.log_integrand)
+
+
+def _updated(covariance: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """Update the inverse of the negative Hessian after a step (Broyden, Fletcher, Goldfarb, Shanno)."""
+    along = float(step @ change)
+    if not along > 1e-8 * float(step @ step):
+        return covariance
+    left = np.eye(len(step)) - np.outer(step, change) / along
+    return np.asarray(left @ covariance @ left.T + np.outer(step, step) / along)
+
+
+def _far(axes: FloatArray, diagonal: FloatArray) -> bool:
+    """Whether second derivatives differ much from those that these axes stand for."""
+    curvature = np.diag(np.linalg.inv(axes @ axes.T))
+    return bool((np.abs(np.log(np.clip(-diagonal, _FLATTEST, None) / curvature)) > _DIFFERENT).any())
 
 
 def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[FloatArray, FloatArray]:
@@ -213,11 +237,9 @@ def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[Float
     return gradient, diagonal
 
 
-def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray | None) -> FloatArray:
+def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray) -> FloatArray:
     """Principal axes of the negative Hessian; where it is not positive, as wide as a hyperparameter can be."""
     size = len(place)
-    if diagonal is None:
-        diagonal = _slopes(inner, place, there)[1]
     hessian = np.diag(diagonal)
     for j, k in itertools.combinations(range(size), 2):
         values = []
@@ -229,7 +251,7 @@ def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatA
     if not np.isfinite(hessian).all():
         return np.eye(size)
     curvature, axes = np.linalg.eigh(-hessian)
-    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), 0.05, None)))
+    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), _FLATTEST, None)))
 
 
 def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> list[Node]:
@@ -271,20 +293,28 @@ def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, axis: i
     while edge and len(points) < _MAX_POINTS:
         following = []
         for point in edge:
-            start = points[point][2]
             for j in range(size) if axis is None else (axis,):
                 for direction in (-1, 1):
                     neighbour = (*point[:j], point[j] + direction, *point[j + 1 :])
                     if neighbour in points:
                         continue
                     place = mode.place + mode.axes @ (_SPACING * np.array(neighbour, dtype=np.float64))
-                    there = inner.evaluate(place, start)
+                    before = points.get((*point[:j], point[j] - direction, *point[j + 1 :]))
+                    there = inner.evaluate(place, _continued(points[point][2], before), _GRID_TOLERANCE)
                     value = there.log_integrand + _log_share(modes, number, place)
                     points[neighbour] = (place, value, there.mode)
                     if value > mode.log_integrand - _FLOOR:
                         following.append(neighbour)
         edge = following
     return points
+
+
+def _continued(mode: Mode, before: tuple[FloatArray, float, Mode] | None) -> Mode:
+    """A start for the next point of a line: where the last two lead."""
+    if before is None:
+        return mode
+    last = before[2]
+    return Mode(2.0 * mode.field - last.field, 2.0 * mode.border - last.border)
 
 
 def _log_share(modes: Sequence[OuterMode], number: int, place: FloatArray) -> float:
