@@ -2,7 +2,8 @@
 
 The linear predictor of observation i is offset_i + sum_k loading_ik x_(t(i), k) + z_i' b: `x` are K fields at
 positions t, kept interleaved (t K + k) so that their precision is a narrow band, and `b` is the border: coefficients,
-and effects that are not along these positions; the rows of `border` are its columns z. Given a band, the border is eliminated by its Schur complement.
+and effects that are not along these positions; the rows of `border` are its columns z. Given a band, the border is
+eliminated by its Schur complement.
 """
 
 import math
@@ -271,3 +272,34 @@ def field_cubes(third, place, loadings, band, scores, starts, rows, lengths):
                 cube = near * (near * near + 3.0 * near * far + 3.0 * far * far)
                 total += (1.0 if i == j else 2.0) * third[i] * third[j] * cube
     return total
+
+
+@jit
+def predictive_variances(band, cross, schur, nodes, loadings, border, out):
+    """Variances of new linear predictors: row i loads on the fields `nodes[i]` and on `border[:, i]`."""
+    n, width = band.shape
+    size = len(border)
+    along, rest = np.zeros(n), np.empty(size)
+    for i in range(len(out)):
+        first = n
+        for e in range(nodes.shape[1]):
+            if loadings[i, e] != 0.0:
+                along[nodes[i, e]] += loadings[i, e]
+                first = min(first, nodes[i, e])
+        for a in range(size):
+            rest[a] = border[a, i]
+        variance = 0.0
+        for j in range(first, n):
+            value = along[j]
+            for d in range(1, min(j - first, width - 1) + 1):
+                value -= band[j, d] * along[j - d]
+            value /= band[j, 0]
+            along[j] = value
+            variance += value * value
+            for a in range(size):
+                rest[a] -= cross[j, a] * value
+        banded.solve_dense_lower(schur, rest)
+        for a in range(size):
+            variance += rest[a] * rest[a]
+        out[i] = variance
+        along[first:] = 0.0

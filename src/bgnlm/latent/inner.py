@@ -24,8 +24,8 @@ _LOG_2PI = math.log(2.0 * math.pi)
 class SlopePrior:
     """Independent normal slopes: with a given precision, or with one that has a Gamma prior and is integrated out.
 
-    Precisions of the slopes are `precision`, or the integrated one, times the squared scales of their columns; the
-    intercept is flat.
+    Slopes are those of the columns as they are, or of standardised columns; in a Gaussian model the latter are in units
+    of the noise. The intercept is flat.
     """
 
     precision: float | None = 1e-3
@@ -73,6 +73,8 @@ class Inner(NamedTuple):
 class InnerLaplace:
     """A response, a layout of fields and the columns of a model, for any hyperparameters.
 
+    Inside, columns are standardised; `border` has the intercept, these, and fields that are not in the band.
+
     Hyperparameters come in the order of the components, then the dispersion of the family, then the precision of the
     slopes where it is integrated.
     """
@@ -82,10 +84,12 @@ class InnerLaplace:
         family, order = response.family, layout.order
         self.y, self.weights, self.offset = response.y[order], response.weights[order], response.offset[order]
         self.n_slopes = columns.shape[1]
-        self.border = np.ascontiguousarray(
-            np.vstack([np.ones((1, len(order))), columns[order].T, layout.border.T]), dtype=np.float64
-        )
-        self._squares = self._column_squares(columns)
+        if not (response.weights > 0).all():  # there a feature may be anything
+            columns = np.where(response.weights[:, None] > 0, columns, 0.0)
+        self.centres, self.scales = standards(columns, response.weights)
+        unit = ((columns - self.centres) / self.scales)[order]
+        self.border = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T, layout.border.T]))
+        self._squares = self.squares(self.scales)
         self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
         self.has_dispersion = family.has_dispersion
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
@@ -176,7 +180,7 @@ class InnerLaplace:
         log_determinant = float(banded.factorise_band(band.copy()))
         dense = np.zeros((len(self.border), len(self.border)))
         if self.n_slopes:
-            own = precision * self._unit(dispersion) * self._squares
+            own = precision * self.unit(dispersion) * self._squares
             places = np.arange(1, self.n_slopes + 1)
             dense[places, places] = own
             log_determinant += float(np.log(own).sum())
@@ -240,22 +244,24 @@ class InnerLaplace:
         nested_laplace.predict_rows(self.offset, self.border, layout.place, layout.loadings, *mode, eta)
         return eta
 
-    def prior_squares(self, columns: FloatArray, dispersion: float) -> FloatArray:
-        """Factors of the prior precision of slopes of any columns."""
-        return self._unit(dispersion) * self._column_squares(columns)
+    def squares(self, scales: FloatArray) -> FloatArray:
+        """Factors of the prior precisions that make them those of standardised columns of these scales."""
+        return np.ones_like(scales) if self.slopes.standardised else 1.0 / np.square(scales)
 
-    def _column_squares(self, columns: FloatArray) -> FloatArray:
-        if not self.slopes.standardised or not columns.shape[1]:
-            return np.ones(columns.shape[1])
-        mean = np.average(columns, axis=0, weights=self.response.weights)
-        return np.asarray(np.average((columns - mean) ** 2, axis=0, weights=self.response.weights))
-
-    def _unit(self, dispersion: float) -> float:
+    def unit(self, dispersion: float) -> float:
         """Standardised slopes of the Gaussian family are in units of the noise."""
         return dispersion if self.slopes.standardised and self.response.family.name == "gaussian" else 1.0
 
     def _log_constants(self, dispersion: float) -> float:
         return float(log_constants(self.response.family.code, dispersion, self.y, self.weights))
+
+
+def standards(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted means and standard deviations; 1 for a column that does not vary."""
+    share = weights / weights.sum()
+    centres = share @ columns
+    scales = np.sqrt(share @ np.square(columns - centres))
+    return centres, np.where(scales > 1e-12 * (1.0 + np.abs(centres)), scales, 1.0)
 
 
 def banded_width(layout: Layout) -> int:
