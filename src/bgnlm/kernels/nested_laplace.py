@@ -23,7 +23,8 @@ _NEGLIGIBLE = 1e-3  # correlation
 def predict_rows(offset, border, place, loadings, field, coefficients, eta):
     """The linear predictor."""
     n_fields = loadings.shape[1]
-    eta[:] = offset
+    for i in range(len(eta)):
+        eta[i] = offset[i]
     for a in range(len(border)):
         c = coefficients[a]
         for i in range(len(eta)):
@@ -38,8 +39,11 @@ def predict_rows(offset, border, place, loadings, field, coefficients, eta):
 def _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur):
     """The negative Hessian: band, cross block and border block."""
     n_fields, size = loadings.shape[1], len(border)
-    band[:] = prior_band
-    cross[:] = 0.0
+    for j in range(len(band)):
+        for d in range(band.shape[1]):
+            band[j, d] = prior_band[j, d]
+        for a in range(size):
+            cross[j, a] = 0.0
     for i in range(len(information)):
         first = place[i] * n_fields
         for k in range(n_fields):
@@ -119,8 +123,10 @@ def find_mode(
             continue
         value, length, n_halvings = found, 1.0, 0
         n_steps += 1
-        field[:] = tried_field
-        coefficients[:] = tried_coefficients
+        for j in range(len(field)):
+            field[j] = tried_field[j]
+        for a in range(size):
+            coefficients[a] = tried_coefficients[a]
         _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur)
         for j in range(len(field)):
             field_step[j, 0] = -field_pull[j]
@@ -204,16 +210,15 @@ def border_cubes(third, scores):
 
 @jit
 def field_variances(loadings, band, starts, rows, lengths, variances):
-    """Variances of the observations' fields given the border, from the band of the inverse.
+    """Variances of the observations' fields given the border, from the band of the inverse; 0 without fields.
 
     `starts` says where the observations of each position begin; they are sorted by position.
     """
-    n_fields = loadings.shape[1]
-    variances[:] = 0.0
+    n_fields, width = loadings.shape[1], band.shape[1]
     if n_fields == 0:
         return
-    width = band.shape[1]
-    lengths[:] = 0
+    for r in range(len(lengths)):
+        lengths[r] = 0
     for t in range(len(starts) - 2, -1, -1):
         for k in range(n_fields - 1, -1, -1):
             i = t * n_fields + k
@@ -245,7 +250,8 @@ def field_cubes(third, place, loadings, band, scores, starts, rows, lengths):
     """Sum over all pairs of l3_i l3_j (C_ij^3 - (u_i . u_j)^3); pairs too far apart for their fields are left out."""
     n_fields, size = loadings.shape[1], scores.shape[1]
     diagonal = np.zeros(len(band))
-    lengths[:] = 0
+    for r in range(len(lengths)):
+        lengths[r] = 0
     total = 0.0
     n_positions = len(starts) - 1
     for t in range(n_positions - 1, -1, -1):
@@ -302,4 +308,5 @@ def predictive_variances(band, cross, schur, nodes, loadings, border, out):
         for a in range(size):
             variance += rest[a] * rest[a]
         out[i] = variance
-        along[first:] = 0.0
+        for j in range(first, n):
+            along[j] = 0.0

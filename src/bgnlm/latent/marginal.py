@@ -98,7 +98,9 @@ def integrated(
         place(
             field,
             _checked(field, _column(positions, field.column, field), n_obs),
-            None if field.slope is None else _checked(field, _column(positions, field.slope, field), n_obs),
+            None
+            if field.slope is None
+            else _checked(field, _column(positions, field.slope, field), n_obs, is_slope=True),
         )[0]
         for field in fields
     ]
@@ -127,8 +129,8 @@ def _column(positions: Any, column: str | int, field: Any) -> Any:
     return values[:, column]
 
 
-def _checked(field: Any, values: Any, n_obs: int) -> Any:
-    column = column_values(field, values)
+def _checked(field: Any, values: Any, n_obs: int, *, is_slope: bool = False) -> Any:
+    column = column_values(field, values, is_slope=is_slope)
     if len(column) != n_obs:
         raise DataError(f"positions and y must have the same number of rows; got {len(column)} and {n_obs}.")
     return column

@@ -264,17 +264,31 @@ def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> list[
     if size <= 2:
         lattice = _flood(inner, modes, number)
         return [Node(place, value + volume, there) for place, value, there in lattice.values()]
-    # Along each axis alone; together as if the axes did not depend on each other.
-    log_ratios, nodes = 0.0, []
+    return _star(inner, modes, number, volume)
+
+
+def _star(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, volume: float) -> list[Node]:
+    """Integrals along each axis, multiplied as if the axes did not depend on each other.
+
+    What is left stands for the distribution: two points on each axis, as far out as it takes for all of them together
+    to have its variances, each side with its own.
+    """
+    mode = modes[number]
+    size = len(mode.place)
+    mass, sides = mode.log_integrand + volume, []
     for j in range(size):
-        line = _flood(inner, modes, number, axis=j)
-        values = [value for _, value, _ in line.values()]
-        log_ratios += _log_sum(values) - mode.log_integrand
-        nodes += [(place, value, there) for point, (place, value, there) in line.items() if any(point)]
-    mass = mode.log_integrand + volume + log_ratios
-    nodes.append((mode.place, mode.log_integrand, mode.mode))
-    total = _log_sum([value for _, value, _ in nodes])
-    return [Node(place, value - total + mass, there) for place, value, there in nodes]
+        line = {point[j]: value for point, (_, value, _) in _flood(inner, modes, number, axis=j).items()}
+        mass += _log_sum(list(line.values())) - mode.log_integrand
+        for direction in (-1, 1):
+            half = [math.exp(value - line[0]) for z, value in line.items() if z * direction > 0]
+            deviation = _SPACING * (1.0 + 2.0 * sum(half)) / math.sqrt(2.0 * math.pi)
+            sides.append((j, direction, deviation))
+    total = sum(deviation for _, _, deviation in sides)
+    nodes = []
+    for j, direction, deviation in sides:
+        place = mode.place + direction * math.sqrt(size) * deviation * mode.axes[:, j]
+        nodes.append(Node(place, mass + math.log(deviation / total), mode.mode))
+    return nodes
 
 
 Lattice = dict[tuple[int, ...], tuple[FloatArray, float, Mode]]

@@ -55,8 +55,8 @@ class Positions:
         return np.asarray(inside + before + after)
 
 
-def column_values(field: LatentField, values: Any) -> AnyArray:
-    """Check the positions or labels of a component: numbers as floats, labels as texts."""
+def column_values(field: LatentField, values: Any, *, is_slope: bool = False) -> AnyArray:
+    """Check the positions or labels of a component, or its slope: numbers as floats, labels as texts."""
     column = np.asarray(values)
     if column.ndim != 1:
         raise DataError(f"{describe(field)} needs one value for each row; got shape {column.shape}.")
@@ -64,6 +64,8 @@ def column_values(field: LatentField, values: Any) -> AnyArray:
     try:
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
+        if is_slope:
+            raise DataError(f"The slope of {describe(field)} must be numbers; got {column[0]!r}.") from None
         if not field.by_label:
             raise DataError(
                 f"{describe(field)} is along positions, which must be numbers; got {column[0]!r}. Give a numeric "

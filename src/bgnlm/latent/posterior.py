@@ -134,11 +134,11 @@ class LatentPosterior:
         """Draw linear predictors of new rows, jointly: (draws, rows)."""
         inner, there = self.fit(number)
         band, cross, schur = there.factors
-        border = rng.standard_normal((len(schur), n_draws))
-        border = np.linalg.solve(np.tril(schur).T, border)
+        border = np.asarray(np.linalg.solve(np.tril(schur).T, rng.standard_normal((len(schur), n_draws))))
         field = np.ascontiguousarray(rng.standard_normal((len(band), n_draws)) - cross @ border)
         banded.solve_upper(band, field)
-        field, border = field + there.mode.field[:, None], border + there.mode.border[:, None]
+        field += there.mode.field[:, None]
+        border += there.mode.border[:, None]
         n_columns = 1 + inner.n_slopes
         eta = self._offset(number, offset)[:, None] + border[0] + unit.T @ border[1:n_columns]
         n_fields, first = len(inner.layout.along), n_columns
