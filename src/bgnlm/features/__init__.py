@@ -19,6 +19,7 @@ from bgnlm.features.measures import (
 )
 from bgnlm.features.new_data import TrainingRange, evaluate_on_new_data
 from bgnlm.features.nodes import (
+    Component,
     Feature,
     Input,
     Modification,
@@ -38,6 +39,7 @@ from bgnlm.features.transform import Transform, get_transform, register, registe
 
 __all__ = [
     "PRESETS",
+    "Component",
     "Evaluator",
     "Feature",
     "FeatureCounts",

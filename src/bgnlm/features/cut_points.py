@@ -9,6 +9,7 @@ from bgnlm.errors import FeatureError, SettingError
 from bgnlm.features.checks import not_a_feature
 from bgnlm.features.evaluate import Evaluator
 from bgnlm.features.nodes import (
+    Component,
     Feature,
     Input,
     Modification,
@@ -36,7 +37,7 @@ def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: npt.
 
 def _lacks_cut_points(feature: Feature) -> bool:
     match feature:
-        case Input():
+        case Input() | Component():
             return False
         case Multiplication(factors=parts):
             return any(map(_lacks_cut_points, parts))
@@ -50,7 +51,7 @@ def _lacks_cut_points(feature: Feature) -> bool:
 
 def _learnt(feature: Feature, evaluator: Evaluator, weights: FloatArray) -> Feature:
     match feature:
-        case Input():
+        case Input() | Component():
             return feature
         case Multiplication(factors=factors):
             return multiply(*(_learnt(factor, evaluator, weights) for factor in factors))

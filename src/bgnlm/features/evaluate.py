@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bgnlm._typing import FloatArray, IntArray
 from bgnlm._validation import LARGEST, check_count
 from bgnlm.errors import FeatureError
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, check_features
+from bgnlm.features.nodes import Component, Feature, Input, Modification, Multiplication, Projection, check_features
 from bgnlm.features.table import as_column, as_table, as_weights, column_positions
 
 # Differences below this share of a column's magnitude are rounding errors.
@@ -72,6 +72,8 @@ class Evaluator:
         if isinstance(feature, Input):
             return self._input(feature)
         check_features(feature)
+        if isinstance(feature, Component):
+            raise FeatureError(f"{feature} is a latent component, which has no column.")
         known = self._cache.get(feature)
         if known is not None and known[0].same_functions(feature):
             return known[1]

@@ -17,7 +17,17 @@ from bgnlm.errors import FeatureError
 from bgnlm.features.cut_points import weighted_quantile
 from bgnlm.features.evaluate import Evaluator
 from bgnlm.features.measures import weight_count
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection, modify, multiply, project
+from bgnlm.features.nodes import (
+    Component,
+    Feature,
+    Input,
+    Modification,
+    Multiplication,
+    Projection,
+    modify,
+    multiply,
+    project,
+)
 from bgnlm.features.transform import Transform
 
 _CONSTANT = 1e-13  # standard deviation of a column that does not vary, for one unit of its mean
@@ -107,7 +117,7 @@ class WeightFunction:
                 return _ModificationNode(self, feature)
             case Multiplication():
                 return _MultiplicationNode(self, feature)
-            case Input():
+            case Input() | Component():
                 return _Constant(feature, self._evaluator.column(feature))
 
     def cut(self, transform: Transform, arguments: FloatArray) -> FloatArray:

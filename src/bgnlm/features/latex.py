@@ -4,7 +4,7 @@ import re
 
 from bgnlm._validation import check_count
 from bgnlm.features.checks import not_a_feature
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Component, Feature, Input, Modification, Multiplication, Projection
 from bgnlm.features.text import join_terms, with_exponents
 from bgnlm.features.transform import Transform
 
@@ -26,7 +26,7 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
     """
     digits = check_count(digits, "digits", low=1)
     match feature:
-        case Input(name=name):
+        case Input(name=name) | Component(name=name):
             return latex_name(name)
         case Modification(transform=transform, operand=operand, parameters=parameters):
             return _call(transform, to_latex(operand, digits), parameters, digits)

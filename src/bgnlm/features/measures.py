@@ -16,6 +16,7 @@ from bgnlm._validation import check_count
 from bgnlm.errors import SettingError
 from bgnlm.features.checks import not_a_feature
 from bgnlm.features.nodes import (
+    Component,
     Feature,
     Input,
     Modification,
@@ -39,7 +40,7 @@ def depth(feature: Feature) -> int:
 def local_width(feature: Feature) -> int:
     """lw: the number of features that the last operation put together."""
     match feature:
-        case Input() | Modification():
+        case Input() | Component() | Modification():
             return 1
         case Multiplication():
             return 2
@@ -58,7 +59,7 @@ def operation_count(feature: Feature) -> int:
 def additional_weights(feature: Feature) -> int:
     """Number of weights inside projections beyond the first of each; 0 if there is no projection."""
     match feature:
-        case Input():
+        case Input() | Component():
             return 0
         case Modification(operand=operand):
             return additional_weights(operand)
@@ -73,7 +74,7 @@ def additional_weights(feature: Feature) -> int:
 def weight_count(feature: Feature) -> int:
     """Number of weights inside projections, intercepts included."""
     match feature:
-        case Input():
+        case Input() | Component():
             return 0
         case Modification(operand=operand):
             return weight_count(operand)
@@ -96,6 +97,8 @@ def inputs_of(feature: Feature) -> frozenset[str]:
     match feature:
         case Input(name=name):
             return frozenset((name,))
+        case Component():
+            return frozenset()
         case Modification(operand=operand):
             return inputs_of(operand)
         case Multiplication(factors=parts) | Projection(operands=parts):
@@ -107,7 +110,7 @@ def inputs_of(feature: Feature) -> frozenset[str]:
 def transforms_of(feature: Feature) -> tuple[Transform, ...]:
     """Transforms that a feature uses, as often as it does."""
     match feature:
-        case Input():
+        case Input() | Component():
             return ()
         case Modification(transform=transform, operand=operand):
             return (transform, *transforms_of(operand))

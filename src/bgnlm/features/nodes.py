@@ -101,6 +101,22 @@ class Input(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Component(_Node):
+    """delta_k of section 4.1: a latent process, or an offset that can be chosen, by its name, such as "AR1(pos)".
+
+    It is a part of models like a feature, but it has no column, and nothing is made of it.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise FeatureError(f"the name of a component must be a string that is not empty, got {self.name!r}.")
+        _set(self, name=str(self.name))
+        self._seal(4, 0, (), self.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Modification(_Node):
     """g(F): a transform of one feature; `parameters` holds the learnt cut point of a threshold transform."""
 
@@ -109,7 +125,7 @@ class Modification(_Node):
     parameters: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        check_features(self.operand)
+        _check_operands(self.operand)
         _set(self, parameters=checked_parameters(self.transform, self.parameters))
         self._seal(1, 1, (self.operand,), self.transform.name, self.operand._key, self.parameters)
 
@@ -122,7 +138,7 @@ class Multiplication(_Node):
 
     def __post_init__(self) -> None:
         given = tuple(self.factors)
-        check_features(*given)
+        _check_operands(*given)
         if len(given) < 2:
             raise FeatureError(f"a product needs two factors or more, got {len(given)}. Use the factor itself.")
         check_size(sum(factor._leaves for factor in given), 0)
@@ -154,7 +170,7 @@ class Projection(_Node):
         self._seal(3, len(operands), operands, *rest)
 
 
-Feature: TypeAlias = Input | Modification | Multiplication | Projection
+Feature: TypeAlias = Input | Modification | Multiplication | Projection | Component
 
 
 def sort_key(feature: Feature) -> SortKey:
@@ -209,7 +225,7 @@ def _factors_of(feature: Feature) -> tuple[Feature, ...]:
 
 
 def _merged(operands: tuple[Feature, ...], weights: tuple[float, ...]) -> tuple[tuple[Feature, ...], tuple[float, ...]]:
-    check_features(*operands)
+    _check_operands(*operands)
     if len(operands) != len(weights):
         raise FeatureError(f"a projection of {len(operands)} features needs as many weights, got {len(weights)}.")
     parts: dict[Feature, list[float]] = {}
@@ -230,3 +246,10 @@ def check_features(*values: Feature) -> None:
     for value in values:
         if not isinstance(value, _Node):
             raise not_a_feature(value)
+
+
+def _check_operands(*values: Feature) -> None:
+    check_features(*values)
+    for value in values:
+        if isinstance(value, Component):
+            raise FeatureError(f"{value.name} is a latent component, of which no features are made. Use columns.")

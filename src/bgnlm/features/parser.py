@@ -10,18 +10,18 @@ r"""Reads the text form of features by recursive descent, the inverse of `render
     input      = identifier | "`" any characters, \ and ` escaped by \ "`"
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from bgnlm.errors import FeatureError
 from bgnlm.features.checks import MAX_NESTING
-from bgnlm.features.nodes import Feature, Input, modify, multiply, power, project
+from bgnlm.features.nodes import Component, Feature, Input, modify, multiply, power, project
 from bgnlm.features.presets import resolve_transforms
 from bgnlm.features.tokens import Token, error_at, tokenize
 from bgnlm.features.transform import Transform, registered_transforms, unknown_transform
 
 
-def parse(text: str, transforms: str | Iterable[str | Transform] = ()) -> Feature:
+def parse(text: str, transforms: str | Iterable[str | Transform] = (), components: Collection[str] = ()) -> Feature:
     """Read a feature from its text form.
 
     Parameters
@@ -31,9 +31,13 @@ def parse(text: str, transforms: str | Iterable[str | Transform] = ()) -> Featur
         ``"above_median(x)"``, gives a feature whose cut point is still to be learnt.
     transforms
         Transforms of your own, besides those that are registered.
+    components
+        Names of latent components: such a text is the component, whatever else it could be.
     """
     if not isinstance(text, str):
         raise FeatureError(f"a feature is read from a string, got {text!r}. Write for example parse('sin(x)').")
+    if text in components:
+        return Component(text)
     known = {transform.name: transform for transform in (*registered_transforms(), *resolve_transforms(transforms))}
     return _Parser(text, known).whole()
 

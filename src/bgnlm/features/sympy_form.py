@@ -5,7 +5,7 @@ from typing import Any
 
 from bgnlm.errors import FeatureError, MissingExtraError
 from bgnlm.features.checks import not_a_feature
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Component, Feature, Input, Modification, Multiplication, Projection
 
 
 def to_sympy(feature: Feature) -> Any:
@@ -28,7 +28,7 @@ def _import_sympy() -> Any:
 
 def _build(sp: Any, feature: Feature) -> Any:
     match feature:
-        case Input(name=name):
+        case Input(name=name) | Component(name=name):
             return sp.Symbol(name, real=True)
         case Modification(operand=operand):
             return _apply(sp, feature, _build(sp, operand))

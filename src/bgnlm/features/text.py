@@ -2,7 +2,7 @@
 
 from bgnlm._validation import check_count
 from bgnlm.features.checks import not_a_feature
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Component, Feature, Input, Modification, Multiplication, Projection
 
 _ESCAPES = {"\\": "\\\\", "`": "\\`", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -17,6 +17,8 @@ def render(feature: Feature, digits: int | None = None) -> str:
     match feature:
         case Input(name=name):
             return name if name.isidentifier() else _quoted(name)
+        case Component(name=name):
+            return name
         case Modification(transform=transform, operand=operand, parameters=parameters):
             return _call(transform.name, render(operand, digits), parameters, digits)
         case Multiplication():

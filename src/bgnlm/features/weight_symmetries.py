@@ -14,7 +14,7 @@ import numpy as np
 from bgnlm._typing import FloatArray, IntArray
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.measures import weight_count
-from bgnlm.features.nodes import Feature, Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Component, Feature, Input, Modification, Multiplication, Projection
 
 _MOST = 4096  # elements of the group
 _PROBES = 3
@@ -107,7 +107,7 @@ def _candidates(
     `first` is the place of the first weight of the part, `outer` that of its weight in the projection it is part of.
     """
     match feature:
-        case Input():
+        case Input() | Component():
             return
         case Modification(operand=operand):
             yield from _candidates(operand, identity, first, outer)

@@ -31,6 +31,11 @@ PARAMETERS: dict[str, dict[str, float | None]] = {
     "gaussian": {"variance": 1.0},
     "script": {},
 }
+# Of models with latent components alone.
+LATENT_PARAMETERS: dict[str, dict[str, float | None]] = {
+    "normal": {"precision": 1e-3},
+    "normal-gamma": {"shape": 1.0, "rate": 5e-5},
+}
 MIXTURES = ("robust", "hyper-g", "hyper-g/n", "zellner-siow", "intrinsic", "beta-prime", "cch", "tg")
 # Below these the prior puts nearly all its mass where g is 0 or infinite.
 _SMALLEST = {
@@ -57,7 +62,8 @@ class CoefficientPrior:
         |Fisher information|^(1/2); `"bic"`, `"aic"`; `"known-variance"` (variance): the paper's prior with
         the noise variance given; `"gaussian"` (variance): independent normal coefficients of standardised
         columns with that variance, in units of the noise variance; `"script"`: -RSS/2, the score of the
-        authors' scripts.
+        authors' scripts. For models with latent components: `"normal"` (precision): independent normal coefficients of
+        the columns as they are; `"normal-gamma"` (shape, rate): the same with a precision that has a Gamma prior.
     information
         `"null"` or `"local"`: where the information matrix of a g-prior is taken; matters for families
         other than the Gaussian.
@@ -70,7 +76,7 @@ class CoefficientPrior:
     parameters: tuple[tuple[str, float | None], ...]
 
     def __init__(self, name: str, *, information: str = "null", **parameters: float) -> None:
-        check_choice(name, "coefficient_prior", tuple(PARAMETERS))
+        check_choice(name, "coefficient_prior", (*PARAMETERS, *LATENT_PARAMETERS))
         check_choice(information, "information", ("null", "local"))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "information", information)
@@ -87,12 +93,22 @@ def resolve_prior(prior: str | CoefficientPrior, *, family: str = "gaussian") ->
     if prior == "auto":
         # With a = 3 and a flat intercept the integral over g has no end where the classes separate.
         return CoefficientPrior("robust") if family == "gaussian" else CoefficientPrior("hyper-g/n", a=4.0)
-    if not isinstance(prior, str) or prior not in PARAMETERS:
+    if not isinstance(prior, str) or prior not in (*PARAMETERS, *LATENT_PARAMETERS):
         raise SettingError(
             f"coefficient_prior must be 'auto', one of {', '.join(map(repr, PARAMETERS))}, or a CoefficientPrior; "
             f"got {prior!r}."
         )
     return CoefficientPrior(prior)
+
+
+def check_plain(prior: CoefficientPrior) -> CoefficientPrior:
+    """Refuse priors that are for models with latent components."""
+    if prior.name in LATENT_PARAMETERS:
+        raise SettingError(
+            f"coefficient_prior {prior.name!r} is for models with latent components, and there are none. "
+            "Use 'auto', or 'gaussian' for independent normal coefficients."
+        )
+    return prior
 
 
 class MixtureParameters(NamedTuple):
@@ -130,7 +146,7 @@ def mixture_parameters(prior: CoefficientPrior, n_obs: float, size: int) -> Mixt
 
 
 def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | None], ...]:
-    known = PARAMETERS[name]
+    known = (PARAMETERS | LATENT_PARAMETERS)[name]
     for parameter in given:
         if parameter not in known:
             allowed = ", ".join(known) or "none"
@@ -144,6 +160,6 @@ def _complete(name: str, given: Mapping[str, Any]) -> tuple[tuple[str, float | N
             continue
         low = _SMALLEST.get((name, parameter))
         limit = {"above": 0.0} if low is None else {"low": low}
-        high = 1e100 if parameter in ("g", "variance") else 1e6
+        high = 1e100 if parameter in ("g", "variance") else 1e12 if name in LATENT_PARAMETERS else 1e6
         complete[parameter] = check_number(value, f"{parameter} of the prior {name!r}", high=high, **limit)
     return tuple(sorted(complete.items()))

@@ -7,7 +7,7 @@ from typing import Any
 from bgnlm._typing import FloatArray
 from bgnlm._validation import check_design, check_number, check_offset, check_response, check_weights
 from bgnlm.errors import ModelStatusWarning, SettingError
-from bgnlm.likelihood.coefficient_priors import CoefficientPrior, resolve_prior
+from bgnlm.likelihood.coefficient_priors import CoefficientPrior, check_plain, resolve_prior
 from bgnlm.likelihood.families import Family, resolve_family
 from bgnlm.likelihood.gaussian import GaussianScore
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
@@ -87,7 +87,7 @@ def check_likelihood(
         y=response,
         weights=check_weights(sample_weight, len(response)),
         offset=check_offset(offset, len(response)),
-        prior=resolve_prior(coefficient_prior, family=family),
+        prior=check_plain(resolve_prior(coefficient_prior, family=family)),
         noise_floor=floor,
     )
 

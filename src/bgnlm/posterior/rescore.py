@@ -6,9 +6,12 @@ import numpy as np
 
 from bgnlm._typing import FloatArray
 from bgnlm.errors import SettingError
-from bgnlm.features import Evaluator
+from bgnlm.features import Component, Evaluator
 from bgnlm.features.measures import weight_count
+from bgnlm.latent.models import LatentModels
+from bgnlm.likelihood.orders import log_orders
 from bgnlm.posterior.summarize import Posterior, summarize
+from bgnlm.search.latent_population import comparable
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import ModelRows
@@ -23,19 +26,23 @@ def rescore(problem: SearchProblem, posterior: Posterior, max_models: int, *, sa
     probable otherwise. What was scored but not stored is not known under another prior.
     """
     found = posterior.found
-    costs = problem.prior.costs(found.features, problem.n_obs, len(problem.names))
+    costs = np.array([problem.cost(feature) for feature in found.features])
     rows = found.rows if same_likelihood else found.rows.take(np.arange(min(len(found.rows), max_models)))
     if not same_likelihood:
         rows = replace(rows, log_marginal=_scored(problem, found, rows))
     largest = problem.config.limits.max_model_size
     joint = rows.log_joint(costs)
-    allowed = np.isfinite(joint) & (rows.sizes <= (np.inf if largest is None else largest))
+    is_feature = np.array([not isinstance(feature, Component) for feature in found.features], np.float64)
+    sizes = rows.sum_over_members(is_feature)
+    allowed = np.isfinite(joint) & (sizes <= (np.inf if largest is None else largest))
     if not allowed.any():
         raise SettingError("These priors must allow one of the models that were found; they allow none. Search anew.")
     return summarize(FoundModels(found.features, costs, rows.take(np.flatnonzero(allowed)), -np.inf))
 
 
 def _scored(problem: SearchProblem, found: FoundModels, rows: ModelRows) -> FloatArray:
+    if problem.latent is not None:
+        return _scored_with_latent(problem, problem.latent, found, rows)
     evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=2**27)
     values = np.empty(len(rows))
     for low in range(0, len(rows), _AT_ONCE):
@@ -50,4 +57,19 @@ def _scored(problem: SearchProblem, found: FoundModels, rows: ModelRows) -> Floa
             features = [found.features[c] for c in rows.members_of(m)]
             if any(map(weight_count, features)):
                 values[m] = problem.averages.score(features).log_marginal
+    return values
+
+
+def _scored_with_latent(
+    problem: SearchProblem, latent: LatentModels, found: FoundModels, rows: ModelRows
+) -> FloatArray:
+    evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=2**27)
+    values = np.empty(len(rows))
+    for m in range(len(rows)):
+        members = [found.features[c] for c in rows.members_of(m)]
+        features = [feature for feature in members if not isinstance(feature, Component)]
+        components = sorted(problem.components.index(c) for c in members if isinstance(c, Component))
+        columns = comparable(evaluator.matrix(features), latent)
+        values[m] = latent.log_marginal(columns, tuple(components)) if latent.exists(tuple(components)) else -np.inf
+        values[m] += float(log_orders(len(features), problem.likelihood.n_slots))
     return values

@@ -133,7 +133,8 @@ class Checkpoint:
 
     def _parse(self, text: str) -> Feature:
         if text not in self._features:
-            self._features[text] = parse(text, self._problem.all_transforms)
+            names = [component.name for component in self._problem.components]
+            self._features[text] = parse(text, self._problem.all_transforms, names)
         return self._features[text]
 
 

@@ -4,7 +4,7 @@ A fingerprint shortlists, the correlation decides. The class is represented and 
 other forms are recognised as members when they are met.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -16,6 +16,7 @@ import numpy as np
 from bgnlm._typing import FloatArray, IntArray
 from bgnlm.errors import FeatureError
 from bgnlm.features import (
+    Component,
     Evaluator,
     Feature,
     Modification,
@@ -29,6 +30,7 @@ from bgnlm.features import (
 from bgnlm.likelihood.gram import GramBuilder, UnitColumn
 
 SAME_FUNCTION = 1e-10  # of 1 - |correlation|
+_EQUAL = 1e-9  # of norms
 _TOLERANCE = 2e-5  # of a fingerprint: more than units can differ that are the same function
 _N_DIRECTIONS = 3
 _PROBE_ROWS = 200
@@ -77,8 +79,17 @@ class ClassTable:
         return ClassTable(tuple(representatives), fingerprints, costs)
 
 
+def table_of(components: Sequence[Component], costs: FloatArray) -> ClassTable:
+    """Latent components as classes: they are no functions of the data, and have fingerprints that no function has."""
+    fingerprints = np.repeat(-1.0 - np.arange(len(components), dtype=np.float64), _N_DIRECTIONS)
+    return ClassTable(tuple(components), fingerprints.reshape(-1, _N_DIRECTIONS), costs)
+
+
 class FeatureClasses:
-    """Classes of the features met so far, on one data set."""
+    """Classes of the features met so far, on one data set.
+
+    With `is_invariant` affine maps are the same function, as marginal likelihoods mostly have it; else equal columns.
+    """
 
     def __init__(
         self,
@@ -87,7 +98,9 @@ class FeatureClasses:
         cost: Callable[[Feature], float],
         sample_weight: FloatArray,
         known: ClassTable | None = None,
+        is_invariant: bool = True,
     ) -> None:
+        self._is_invariant = is_invariant
         self._evaluator = evaluator
         self._builder = builder
         self._cost = cost
@@ -182,7 +195,7 @@ class FeatureClasses:
             if not _may_be_same(self._probe.column(feature), self._probe.column(form)):
                 continue
             column = self._evaluator.column(form)
-            if reject_reason(column, self._weights) is None and _are_same(unit, self._builder.unit(column)):
+            if reject_reason(column, self._weights) is None and self._are_same(unit, self._builder.unit(column)):
                 return form
         return None
 
@@ -193,7 +206,10 @@ class FeatureClasses:
 
     def _is_same(self, unit: UnitColumn, candidate: int) -> bool:
         other = self._builder.unit(self._evaluator.column(self.representatives[candidate]))
-        return _are_same(unit, other)
+        return self._are_same(unit, other)
+
+    def _are_same(self, a: UnitColumn, b: UnitColumn) -> bool:
+        return _are_same(a, b) and (self._is_invariant or _are_equal(a, b))
 
     def _simplify(self, candidate: int, feature: Feature, cost: float) -> None:
         """Let a simpler form represent its class."""
@@ -233,6 +249,11 @@ def _may_be_same(a: FloatArray, b: FloatArray) -> bool:
 
 def _are_same(a: UnitColumn, b: UnitColumn) -> bool:
     return abs(float(np.sum(a.values * b.values))) > 1.0 - SAME_FUNCTION
+
+
+def _are_equal(a: UnitColumn, b: UnitColumn) -> bool:
+    """Whether columns that are the same up to an affine map are equal, but for their means."""
+    return float(np.sum(a.values * b.values)) > 0.0 and abs(a.norm - b.norm) < _EQUAL * a.norm
 
 
 def reductions(feature: Feature) -> Iterator[Feature]:

@@ -13,6 +13,8 @@ Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 MOST_GAUSSIAN = 20
 MOST_GLM = 10
 MOST_SURROGATE = 20
+MOST_LATENT = 14  # columns and components
+_LATENT_DRAWS = 60  # models of 5 to 50 milliseconds each
 _BY_THE_DATA: Any = None  # `resolved` fills it in
 
 
@@ -39,7 +41,7 @@ class MoveProbabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """D, L and Q of the paper, and the limit on operations that the authors' scripts have in place of D.
+    """D, L, Q and R of the paper, and the limit on operations that the authors' scripts have in place of D.
 
     Parameters
     ----------
@@ -51,16 +53,19 @@ class Limits:
         Largest number of features in a model; None for no limit.
     max_operations
         Largest operation count of a feature; None for no limit.
+    max_latent
+        Largest number of latent processes in a model; None for no limit.
     """
 
     max_depth: int = _BY_THE_DATA
     max_width: int = 15
     max_model_size: int | None = None
     max_operations: int | None = None
+    max_latent: int | None = None
 
     def __post_init__(self) -> None:
         check_count(self.max_width, "max_width", low=1)
-        for name in ("max_depth", "max_model_size", "max_operations"):
+        for name in ("max_depth", "max_model_size", "max_operations", "max_latent"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name)
 
@@ -158,7 +163,8 @@ class SearchConfig:
         models by a quadratic approximation (not for the Gaussian family), "auto" takes what is cheapest.
     n_draws
         Models that the "surrogate" engine scores in each population; None for 500, or fewer where there are less than
-        167 observations.
+        167 observations, and 60 where there are latent components. With these, "auto" scores all models of a population
+        that has no more.
     window
         Of an enumeration, models within so many nats of the best are stored; the rest counts as discarded.
     max_models
@@ -173,6 +179,9 @@ class SearchConfig:
         explores at least one population. None for no limit.
     mjmcmc
         Settings of Algorithm 1.
+    select_offset
+        Whether the offset is a matter of choice, as in Example 5 of the paper: a component of models, like a latent
+        process.
     """
 
     population_size: int | None = None
@@ -198,6 +207,7 @@ class SearchConfig:
     patience: int | None = None
     max_seconds: float | None = None
     mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
+    select_offset: bool = False
 
     def __post_init__(self) -> None:
         for name in ("candidate_rows", "max_models"):
@@ -223,19 +233,21 @@ class SearchConfig:
             check_number(self.max_seconds, "max_seconds", low=0.0)
         if self.engine not in get_args(Engine):
             raise SettingError(f"engine must be one of {', '.join(map(repr, get_args(Engine)))}; got {self.engine!r}.")
+        if not isinstance(self.select_offset, bool):
+            raise SettingError(f"select_offset must be True or False; got {self.select_offset!r}.")
         for name, kind in (("moves", MoveProbabilities), ("limits", Limits), ("mjmcmc", MjmcmcSettings)):
             _check_kind(getattr(self, name), name, kind)
         if self.projection_weights is not None:
             _check_kind(self.projection_weights, "projection_weights", ProjectionWeights)
 
 
-def resolved(config: SearchConfig, n_obs: float) -> SearchConfig:
+def resolved(config: SearchConfig, n_obs: float, has_latent: bool = False) -> SearchConfig:
     """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
     defaults = {
         "projection_weights": ProjectionWeights(),
         "n_populations": min(40, max(10, int(n_obs / 1.5 - 10))),
         "n_candidates": min(300, max(100, int(3 * n_obs))),
-        "n_draws": min(500, max(100, int(3 * n_obs))),
+        "n_draws": _LATENT_DRAWS if has_latent else min(500, max(100, int(3 * n_obs))),
         "n_averaged": min(1000, max(300, int(10 * n_obs))),
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
@@ -266,3 +278,17 @@ def choose_engine(engine: str, is_gaussian: bool, n_columns: int) -> str:
     if engine == "surrogate" and is_gaussian:
         raise SettingError("engine 'surrogate' is for other families than the Gaussian. Use 'exhaustive' or 'mjmcmc'.")
     return engine
+
+
+def choose_latent_engine(engine: str, n_columns: int, n_components: int, n_models: float, n_draws: int) -> str:
+    """Do the same for models with latent components, all of which are costly."""
+    if engine == "auto":
+        if n_models <= n_draws:
+            return "exhaustive"
+        return "surrogate" if n_columns <= MOST_SURROGATE else "mjmcmc"
+    if engine == "exhaustive" and n_columns + n_components > MOST_LATENT:
+        raise SettingError(
+            f"engine 'exhaustive' takes populations of at most {MOST_LATENT} features and latent components together; "
+            f"got {n_columns + n_components}. Use engine='auto' or a smaller population_size."
+        )
+    return choose_engine(engine, False, n_columns)

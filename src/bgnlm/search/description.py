@@ -9,6 +9,7 @@ import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm.features import Feature, Input, Transform, modify, multiply, project, render
+from bgnlm.latent.models import OFFSET, name_of
 from bgnlm.search.problem import SearchProblem
 
 PROBES = np.linspace(-3.0, 3.0, 13)
@@ -36,6 +37,8 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
         "penalty": _plain(prior.penalty),
         "complexity": _digest_of_measure(problem) if callable(prior.complexity) else prior.complexity,
         "weight_cost": prior.weight_cost,
+        "latent_penalty": _plain(prior.latent_penalty),
+        "latent": _latent(problem),
         "keep": [render(feature) for feature in problem.keep],
         **dict(_flat(config)),
     }
@@ -70,6 +73,21 @@ def differences(there: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
             yield f"transforms {', '.join(others)} are other functions"
         else:
             yield f"{name} was {before!r} and is {now!r}"
+
+
+def _latent(problem: SearchProblem) -> list[str]:
+    """Components by name, and digests of their positions and of what their distributions are like."""
+    if problem.latent is None:
+        return []
+    found = [] if not problem.latent.selects_offset else [OFFSET]
+    for component in problem.latent.placed:
+        field = component.field
+        values = [_digest(part) for part in (component.positions, component.place, component.loading)]
+        for start in map(np.array, field.starts):
+            values.append(_digest(field.precision(start, component.positions)))
+            values += [_digest(field.log_prior(start + step)) for step in (0.0, 0.5, -1.0)]
+        found.append(f"{name_of(field)} {blake2b(''.join(values).encode(), digest_size=8).hexdigest()}")
+    return found
 
 
 def _digest(values: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.errors import FeatureError
 from bgnlm.features import (
+    Component,
     Evaluator,
     Feature,
     Input,
@@ -56,7 +57,7 @@ class Urn(Generic[T]):
 def operands_of(feature: Feature) -> tuple[Feature, ...]:
     """What the last operation was applied to."""
     match feature:
-        case Input():
+        case Input() | Component():
             return ()
         case Modification(operand=operand):
             return (operand,)
@@ -219,7 +220,7 @@ class Generator:
                 if len(left) == 1:
                     return self.canonical(left[0])
                 return self._projected(transform, left) if len(set(left)) == len(left) else None
-            case Input():
+            case Input() | Component():
                 return None
 
     def _with_one_shortened(self, parts: tuple[Feature, ...], place: int) -> list[Feature] | None:

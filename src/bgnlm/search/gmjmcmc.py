@@ -6,7 +6,7 @@ them, stops when it is time, and can go on from any state in any process.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,12 +15,15 @@ import numpy as np
 from bgnlm._typing import BoolArray, IntArray
 from bgnlm.errors import DataError
 from bgnlm.features import Evaluator, Feature
+from bgnlm.latent.models import LatentModels
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
-from bgnlm.search.classes import ClassChanges, ClassTable, FeatureClasses, Identified, class_key
+from bgnlm.search.classes import ClassChanges, ClassTable, Identified, class_key
 from bgnlm.search.explore import Explored, Models, engine_of, explore
 from bgnlm.search.explore_averaged import explore_averaged
+from bgnlm.search.explore_latent import explore_latent
 from bgnlm.search.generation import make_generator
 from bgnlm.search.informed import CandidateRanking
+from bgnlm.search.latent_population import LatentPopulation, comparable
 from bgnlm.search.population import Draft, Population, select_survivors
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import ModelRows, rows_of
@@ -40,7 +43,7 @@ class ChainState:
     features
         The population, in the forms its columns are computed from.
     model
-        Model from which exploration starts.
+        Model from which exploration starts: flags of the features, then of latent components.
     classes
         Features met so far.
     n_explored
@@ -80,7 +83,7 @@ class Discovery(NamedTuple):
     models
         Models to be stored.
     classes
-        Of the features of the population.
+        Of the features of the population, then of latent components.
     log_discarded
         Log of the summed p(y | m) p(m) of models that were scored and are not stored.
     best_log_joint, n_scored, tally
@@ -111,10 +114,10 @@ class Workspace:
 
     def __init__(self, problem: SearchProblem) -> None:
         self.problem = problem
-        likelihood, config = problem.likelihood, problem.config
+        config = problem.config
         self.evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=_CACHED_BYTES)
-        self.classes = FeatureClasses(self.evaluator, problem.builder, problem.cost, likelihood.weights)
-        self.generator = make_generator(problem, likelihood, self.evaluator)
+        self.classes = problem.classes(self.evaluator)
+        self.generator = make_generator(problem, problem.guide, self.evaluator)
         self.ranking = CandidateRanking(problem, self.evaluator) if config.informed else None
         self.rng = np.random.Generator(np.random.PCG64())
         self.population: Population | None = None
@@ -124,9 +127,7 @@ class Workspace:
         """Continue from a state, which costs nothing if it is the one that was left."""
         if self.state is not None and state.is_same_as(self.state):
             return
-        self.classes = FeatureClasses(
-            self.evaluator, self.problem.builder, self.problem.cost, self.problem.likelihood.weights, state.classes
-        )
+        self.classes = self.problem.classes(self.evaluator, state.classes)
         self.rng.bit_generator.state = state.random_state
         self.population = self.rebuilt(state.features)
         self.state = state
@@ -140,15 +141,38 @@ class Workspace:
             draft.restore(identified)
         return draft.finish()
 
-    def models(self, population: Population) -> Models:
+    def all_classes(self, population: Population) -> IntArray:
+        """Classes of the features of a population, and of the components, which are the first of all."""
+        return np.append(population.classes, np.arange(len(self.problem.components)))
+
+    def models(self, population: Population) -> Models | LatentPopulation:
         """All models over the features of a population."""
+        if self.problem.latent is not None:
+            return self.latent_models(self.problem.latent, population)
         if self.problem.is_gaussian:
             return GaussianPopulation(population.statistics, self.problem.score)
         return self.problem.likelihood.population(self.evaluator.matrix(population.features))
 
-    def explore(self, population: Population, models: Models, state: ChainState, n_steps: int) -> Explored:
+    def latent_models(self, latent: LatentModels, population: Population) -> LatentPopulation:
+        """All models over the features of a population and the components."""
+        limit = self.problem.config.limits.max_model_size
+        return LatentPopulation(
+            latent=latent,
+            features=population.features,
+            columns=comparable(self.evaluator.matrix(population.features), latent),
+            costs=self.classes.costs_of(self.all_classes(population)),
+            max_size=len(population) if limit is None else min(limit, len(population)),
+            n_slots=self.problem.likelihood.n_slots,
+            known=self.problem.latent_scores,
+        )
+
+    def explore(
+        self, population: Population, models: Models | LatentPopulation, state: ChainState, n_steps: int
+    ) -> Explored:
         """MJMCMC, or what does its work, within a population."""
         costs, config, best = self.classes.costs_of(population.classes), self.problem.config, state.best_log_joint
+        if isinstance(models, LatentPopulation):
+            return explore_latent(self.rng, models, config, state.model, n_steps)
         averages = self.problem.averages
         if averages is None:
             if state.n_explored or engine_of(models, config, len(costs)) != "exhaustive":
@@ -170,6 +194,22 @@ class Workspace:
             n_steps,
             best,
         )
+
+    def ranked(
+        self, population: Population, models: Models | LatentPopulation, explored: Explored
+    ) -> Iterator[Feature]:
+        """Candidates for the next population, those first that promise most beside its best model."""
+        assert self.ranking is not None
+        n_features = len(population)
+        included = np.flatnonzero(explored.best[:n_features]).tolist()
+        probabilities = explored.probabilities[:n_features]
+        parents = self.generator.candidate_parents(self.representatives(population), probabilities)
+        if isinstance(models, LatentPopulation):
+            yield from self.ranking.by(self.rng, parents, lambda columns: models.gains(explored.best, columns))
+        else:
+            best = [population.features[j] for j in included]
+            fit = None if self.problem.is_gaussian else models.fit(included)
+            yield from self.ranking.best(self.rng, models, best, fit, parents)
 
     def representatives(self, population: Population) -> list[Feature]:
         """Simplest known forms of the features of a population."""
@@ -203,7 +243,7 @@ def start_chain(problem: SearchProblem, seed: np.random.SeedSequence, workspace:
     state = ChainState(
         random_state=rng.bit_generator.state,
         features=population.features,
-        model=np.zeros(len(population), np.bool_),
+        model=np.zeros(len(population) + len(problem.components), np.bool_),
         classes=workspace.classes.table(),
         n_explored=0,
         best_log_joint=-np.inf,
@@ -234,7 +274,7 @@ def _log_joint_alone(problem: SearchProblem, workspace: Workspace, identified: I
         value = problem.score.exact.log_bayes_factor(1, np.array([min(max(left, response.noise**2), 1.0)]))[0]
     else:
         column = workspace.evaluator.column(identified.feature)
-        value = problem.likelihood.population(column[:, None]).fit([0]).log_marginal
+        value = problem.guide.population(column[:, None]).fit([0]).log_marginal
     return float(value) - identified.cost
 
 
@@ -265,11 +305,13 @@ def step(work: Workspace, state: ChainState) -> tuple[ChainState, Discovery]:
     following, model = population, explored.model
     if not is_last:
         following, origins = next_population(work, population, models, explored)  # S_(t+1)
-        model = np.append(explored.model, False)[origins]
-    keys = np.array([class_key(int(number)) for number in population.classes], dtype=np.uint64)
+        of_features, of_components = np.split(explored.model, [len(population)])
+        model = np.append(np.append(of_features, False)[origins], of_components)
+    classes = work.all_classes(population)
+    keys = np.array([class_key(int(number)) for number in classes], dtype=np.uint64)
     discovery = Discovery(
-        models=rows_of(explored.included, population.classes, keys, explored.log_marginal),
-        classes=population.classes,
+        models=rows_of(explored.included, classes, keys, explored.log_marginal),
+        classes=classes,
         log_discarded=explored.log_discarded,
         best_log_joint=explored.best_log_joint,
         n_scored=explored.n_scored,
@@ -285,7 +327,7 @@ def step(work: Workspace, state: ChainState) -> tuple[ChainState, Discovery]:
 
 
 def next_population(
-    work: Workspace, population: Population, models: Models, explored: Explored
+    work: Workspace, population: Population, models: Models | LatentPopulation, explored: Explored
 ) -> tuple[Population, list[int]]:
     """Transition between populations: filtration, then replacements for what went.
 
@@ -294,12 +336,11 @@ def next_population(
     problem, rng = work.problem, work.rng
     size = problem.population_size
     protected = np.arange(len(population)) < len(problem.keep)
-    kept = select_survivors(
-        rng, explored.probabilities, problem.config.keep_threshold, protected, len(population) >= size
-    )
+    probabilities = explored.probabilities[: len(population)]
+    kept = select_survivors(rng, probabilities, problem.config.keep_threshold, protected, len(population) >= size)
     draft = Draft(problem.builder, size, len(problem.keep))
     draft.keep(population, work.classes.costs_of(population.classes), kept)
-    parents = work.generator.parents(work.representatives(population), explored.probabilities)
+    parents = work.generator.parents(work.representatives(population), probabilities)
     left = set(population.classes[~kept].tolist())  # what has just gone does not come straight back
 
     def offer(feature: Feature) -> None:
@@ -313,10 +354,7 @@ def next_population(
     if work.ranking is not None:
         n_informed = int(problem.config.informed * (size - len(draft)) + rng.random())
         wanted = len(draft) + n_informed
-        best = [population.features[j] for j in np.flatnonzero(explored.best)]
-        fit = None if problem.is_gaussian else models.fit(np.flatnonzero(explored.best).tolist())
-        wide = work.generator.candidate_parents(work.representatives(population), explored.probabilities)
-        for candidate in work.ranking.best(rng, models, best, fit, wide):
+        for candidate in work.ranked(population, models, explored):
             if len(draft) >= wanted:
                 break
             offer(candidate)

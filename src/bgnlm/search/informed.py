@@ -4,7 +4,7 @@ Every candidate costs one projection onto what the best model leaves unexplained
 paper; the other replacements are drawn as there, so that every feature keeps a positive probability.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -26,6 +26,9 @@ from bgnlm.search.problem import SearchProblem
 _CACHED_BYTES = 2**27
 _INFORMATIVE = 1e-10  # share of the largest information of a row
 _LEFT = 1e-9  # share of a column outside the span of the model below which it adds nothing
+
+
+Gains = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 class Unexplained(NamedTuple):
@@ -64,9 +67,9 @@ class CandidateRanking:
 
     def __init__(self, problem: SearchProblem, evaluator: Evaluator) -> None:
         self._problem = problem
-        likelihood = problem.likelihood
-        rows = np.flatnonzero(likelihood.weights > 0)
-        if len(rows) > problem.config.candidate_rows:
+        likelihood = problem.guide
+        rows = np.flatnonzero(likelihood.weights > 0) if problem.latent is None else np.arange(len(problem.X))
+        if problem.latent is None and len(rows) > problem.config.candidate_rows:
             rows = np.sort(np.random.default_rng(7).choice(rows, problem.config.candidate_rows, replace=False))
         if len(rows) < len(problem.X):
             likelihood = replace(
@@ -87,14 +90,20 @@ class CandidateRanking:
         parents: Urn[Feature],
     ) -> Iterator[Feature]:
         """Candidates by what they add to the best model and by what they explain alone, in turns."""
+
+        def gains(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+            added = self._gains(models, len(best_model), self._rest(best_model, fit), columns)
+            return added, self._gains(models, 0, self._null, columns)
+
+        yield from self.by(rng, parents, gains)
+
+    def by(self, rng: np.random.Generator, parents: Urn[Feature], gains: Gains) -> Iterator[Feature]:
+        """Candidates by the nats they add to a model and those they add to nothing, in turns."""
         candidates, columns = self._candidates(rng, parents)
-        if not candidates:
-            return
-        costs = np.array([self._problem.cost(candidate) for candidate in candidates])
-        rest = self._rest(best_model, fit)
-        added = self._gains(models, len(best_model), rest, columns) - costs
-        alone = self._gains(models, 0, self._null, columns) - costs
-        yield from best_of_both(added, alone, candidates)
+        if candidates:
+            costs = np.array([self._problem.cost(candidate) for candidate in candidates])
+            added, alone = gains(columns)
+            yield from best_of_both(added - costs, alone - costs, candidates)
 
     def _candidates(self, rng: np.random.Generator, parents: Urn[Feature]) -> tuple[list[Feature], FloatArray]:
         """Random features, one to three operations from their parents, with columns that can enter a model.
@@ -115,7 +124,7 @@ class CandidateRanking:
                     break
                 self._evaluate(feature, made)
         columns = np.column_stack(list(made.values())) if made else np.empty((0, 0))
-        usable = can_enter_models(columns)
+        usable = can_enter_models(columns if self._weights is None else columns[self._weights > 0])
         return [feature for feature, is_usable in zip(made, usable, strict=True) if is_usable], columns[:, usable]
 
     def _evaluate(self, feature: Feature, made: dict[Feature, FloatArray]) -> None:

@@ -14,7 +14,7 @@ from bgnlm.errors import SettingError
 from bgnlm.kernels._jit import both_forms, jit
 from bgnlm.search.optimizers import OPTIMIZERS, climb, most_models_of_a_climb
 from bgnlm.search.proposals import MOVES, large_jump, log_randomize, ordinary_move, randomize
-from bgnlm.search.target import GramTarget, has_room, log_joint, with_more_room
+from bgnlm.search.target import GramTarget, SurrogateTarget, has_room, log_joint, with_more_room
 
 KERNELS = (*MOVES, *OPTIMIZERS)
 USED, ACCEPTED = range(2)
@@ -200,9 +200,10 @@ def log_joint_compiled(target, included):
 
 def climb_guided(rng: Any, target: Any, optimizer: int, included: BoolArray) -> BoolArray:
     """q_o on the target itself or, where that is costly, on the approximation that guides it."""
-    if is_guided(target):
-        return np.asarray(climb_compiled(rng, target.guide, optimizer, included))
-    return np.asarray(climb(rng, target, optimizer, included))
+    if not is_guided(target):
+        return np.asarray(climb(rng, target, optimizer, included))
+    form = climb_compiled if isinstance(target.guide, SurrogateTarget) else climb
+    return np.asarray(form(rng, target.guide, optimizer, included))
 
 
 def is_guided(target: Any) -> bool:
@@ -212,7 +213,8 @@ def is_guided(target: Any) -> bool:
 
 def log_guide(target: Any, included: BoolArray) -> float:
     """Log joint of the approximation."""
-    return float(log_joint_compiled(target.guide, included))
+    form = log_joint_compiled if isinstance(target.guide, SurrogateTarget) else log_joint
+    return float(form(target.guide, included))
 
 
 @overload(climb_guided)

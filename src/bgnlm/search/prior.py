@@ -12,7 +12,7 @@ from bgnlm._validation import check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.features import Feature, leaf_count, operation_count
 from bgnlm.features.measures import additional_weights
-from bgnlm.features.nodes import Input, Modification, Multiplication, Projection
+from bgnlm.features.nodes import Component, Input, Modification, Multiplication, Projection
 from bgnlm.likelihood.orders import log_orders
 
 Complexity = Callable[[Feature], float]
@@ -34,7 +34,7 @@ def script_complexity(feature: Feature) -> float:
 
 def _script_cost(feature: Feature) -> float:
     match feature:
-        case Input():
+        case Input() | Component():
             return 0.0
         case Modification(operand=operand):
             return 1.0 + _script_cost(operand)
@@ -68,13 +68,13 @@ MEASURES: dict[str, Complexity] = {
 MULTIPLICITY = "multiplicity"
 
 
-def resolve_penalty(penalty: Any, n_obs: float) -> float:
+def resolve_penalty(penalty: Any, n_obs: float, name: str = "penalty", unit: str = "operation") -> float:
     """-log a in nats per unit of complexity: "bic" is log n, "aic" is 2."""
     if isinstance(penalty, str):
         if penalty in ("bic", "aic"):
             return math.log(n_obs) if penalty == "bic" else 2.0
-        raise SettingError(f"penalty must be 'bic', 'aic' or a number of nats per operation; got {penalty!r}.")
-    return check_number(penalty, "penalty", low=0.0, high=1e6)
+        raise SettingError(f"{name} must be 'bic', 'aic' or a number of nats per {unit}; got {penalty!r}.")
+    return check_number(penalty, name, low=0.0, high=1e6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,15 +96,20 @@ class ModelPrior:
     weight_cost
         Operations that each weight of a projection beyond the first counts for: 1 in the paper, less to make
         projections of many features cheaper.
+    latent_penalty
+        -log b, for latent components (section 4.1, eq. 12): "bic", "aic" or a number of nats per hyperparameter; an
+        offset that can be chosen counts as one.
     """
 
     penalty: float | str = "bic"
     complexity: str | Complexity = MULTIPLICITY
     max_model_size: int | None = None
     weight_cost: float = 1.0
+    latent_penalty: float | str = "bic"
 
     def __post_init__(self) -> None:
         resolve_penalty(self.penalty, 2.0)
+        self.latent_costs(np.empty(0), 2.0)
         check_number(self.weight_cost, "weight_cost", low=0.0)
         if self.max_model_size is not None:
             check_count(self.max_model_size, "max_model_size")
@@ -128,6 +133,10 @@ class ModelPrior:
             return np.where(np.isinf(values), np.inf, 0.0)
         n_slots = self.n_slots(n_inputs)
         return np.asarray(penalty * values + (math.log(n_slots) * (1.0 + values) if n_slots else 0.0))
+
+    def latent_costs(self, complexities: FloatArray, n_obs: float) -> FloatArray:
+        """Nats that each latent component costs a model, by its number of hyperparameters."""
+        return resolve_penalty(self.latent_penalty, n_obs, "latent_penalty", "hyperparameter") * complexities
 
     def n_slots(self, n_inputs: int) -> int:
         """Of `log_orders`, which are part of the prior of a model; 0 for none."""

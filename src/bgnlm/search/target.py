@@ -71,7 +71,9 @@ class InterpretedTarget(Protocol):
 class FunctionTarget:
     """Interpreted target: a function scores models that were not met before."""
 
-    def __init__(self, score: Callable[[BoolArray], float], guide: SurrogateTarget | None = None) -> None:
+    def __init__(
+        self, score: Callable[[BoolArray], float], guide: "SurrogateTarget | InterpretedTarget | None" = None
+    ) -> None:
         self.guide = guide
         self.values: dict[bytes, float] = {}
         self.n_asked = 0

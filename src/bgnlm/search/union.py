@@ -8,7 +8,6 @@ import numpy as np
 from bgnlm._typing import AnyArray, FloatArray, IntArray
 from bgnlm.features import Evaluator, Feature
 from bgnlm.search.chains import ChainResult
-from bgnlm.search.classes import FeatureClasses
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, no_models, rekeyed
 
@@ -55,7 +54,7 @@ class CommonClasses:
 def common_classes(problem: SearchProblem, chains: Sequence[ChainResult]) -> CommonClasses:
     """Find which classes of the chains are the same; those that are in no model, stored or dropped, are left out."""
     evaluator = Evaluator(problem.X, problem.names, max_cached_bytes=2**27)
-    classes = FeatureClasses(evaluator, problem.builder, problem.cost, problem.likelihood.weights)
+    classes = problem.classes(evaluator)
     maps = []
     for chain in chains:
         table = chain.classes

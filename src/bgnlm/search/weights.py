@@ -10,7 +10,7 @@ from bgnlm._typing import FloatArray
 from bgnlm.features import Evaluator, Feature, Transform, learn_cut_points, modify, multiply, project, render
 from bgnlm.features.gradients import round_weight
 from bgnlm.features.measures import weight_count
-from bgnlm.features.nodes import Input, Modification, Multiplication, Projection, sort_key
+from bgnlm.features.nodes import Component, Input, Modification, Multiplication, Projection, sort_key
 from bgnlm.likelihood.glm import glm_statistics
 from bgnlm.likelihood.glm_fit import g_prior_mode
 from bgnlm.likelihood.marginal import Likelihood
@@ -59,7 +59,7 @@ class WeightSetter:
                 return multiply(*map(self.canonical, factors))
             case Projection(transform=transform, operands=operands):
                 return self.project(transform, operands) or feature
-            case Input():
+            case Input() | Component():
                 return feature
 
     def _projected(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
@@ -108,7 +108,7 @@ class WeightSetter:
                 again = multiply(*map(self._restarted, factors))
             case Projection(transform=transform, operands=operands):
                 again = self._start(transform, sorted(self._distinct(map(self._restarted, operands)), key=sort_key))
-            case Input():
+            case Input() | Component():
                 again = feature
         return learn_cut_points(again, self._evaluator, self._likelihood.weights)
 
@@ -134,7 +134,7 @@ def _shaken(feature: Feature, rng: np.random.Generator) -> Feature:
             others = rng.normal(size=len(weights)) * np.array(weights)
             shaken = [_shaken(operand, rng) for operand in operands]
             return project(transform, shaken, others.tolist(), intercept + rng.normal())
-        case Input():
+        case Input() | Component():
             return feature
 
 

@@ -1,0 +1,227 @@
+"""Models over the columns of a population and latent components: exact scores, and an approximation to guide the way.
+
+A model is a row of flags: of the columns, then of the components.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import BoolArray, FloatArray
+from bgnlm.features import Feature, sort_key
+from bgnlm.latent.models import Components, LatentModels
+from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.subsets import unpack
+from bgnlm.likelihood.surrogate import QuadraticSurrogate
+from bgnlm.search.exhaustive import log_prior_of_subsets
+from bgnlm.search.mjmcmc import climb_compiled, log_joint_compiled
+from bgnlm.search.optimizers import GREEDY
+from bgnlm.search.target import SurrogateTarget, surrogate_target
+
+LatentKey = tuple[tuple[Feature, ...], Components]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPopulation:
+    """All models over some columns and the components.
+
+    Attributes
+    ----------
+    latent
+        Scores models.
+    features, columns
+        Of the population; see `comparable`.
+    costs
+        Nats of prior that each column costs a model, then each component.
+    max_size
+        Q, the number of columns a model can have.
+    n_slots
+        See `log_orders`.
+    known
+        Log marginal likelihoods of models scored before: they depend on the model alone, to the last bit.
+    """
+
+    latent: LatentModels
+    features: tuple[Feature, ...]
+    columns: FloatArray
+    costs: FloatArray
+    max_size: int
+    n_slots: int
+    known: dict[LatentKey, float]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.features)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.costs) - len(self.features)
+
+    @property
+    def n_models(self) -> int:
+        """Number of models that exist."""
+        n_sets = sum(math.comb(self.n_columns, size) for size in range(self.max_size + 1))
+        return n_sets * len(self.component_sets)
+
+    @cached_property
+    def component_sets(self) -> list[Components]:
+        """Sets of components that a model can have."""
+        numbers = range(self.n_components)
+        every = (chosen for size in range(self.n_components + 1) for chosen in combinations(numbers, size))
+        return [chosen for chosen in every if self.latent.exists(chosen)]
+
+    @cached_property
+    def _ranks(self) -> list[int]:
+        """Place of each column in canonical order, so that not even rounding depends on the order of a population."""
+        order = sorted(range(self.n_columns), key=lambda j: sort_key(self.features[j]))
+        return [order.index(j) for j in range(self.n_columns)]
+
+    def split(self, included: BoolArray) -> tuple[list[int], Components]:
+        """Columns and components of a model by their numbers."""
+        columns, components = included[: self.n_columns], included[self.n_columns :]
+        return np.flatnonzero(columns).tolist(), tuple(np.flatnonzero(components).tolist())
+
+    def flags(self, columns: BoolArray, components: Components) -> BoolArray:
+        """Return a model by the flags of its columns and its components."""
+        included = np.zeros(len(self.costs), np.bool_)
+        included[: self.n_columns] = columns
+        included[self.n_columns + np.array(components, np.int64)] = True
+        return included
+
+    def exists(self, included: BoolArray) -> bool:
+        """Whether a model is within the limits."""
+        columns, components = self.split(included)
+        return len(columns) <= self.max_size and self.latent.exists(components)
+
+    def all_models(self) -> Iterator[BoolArray]:
+        """Every model that exists."""
+        columns = unpack(np.arange(2**self.n_columns), self.n_columns)
+        for chosen in columns[columns.sum(axis=1) <= self.max_size]:
+            for components in self.component_sets:
+                yield self.flags(chosen, components)
+
+    def log_joint(self, included: BoolArray) -> float:
+        """Log p(y | m) + log p(m) of a model, exactly; -inf for one that does not exist."""
+        if not self.exists(included):
+            return -math.inf
+        columns, components = self.split(included)
+        columns.sort(key=self._ranks.__getitem__)
+        key = tuple(self.features[j] for j in columns), components
+        if key not in self.known:
+            self.known[key] = self.latent.log_marginal(self.columns[:, columns], components)
+        orders = float(log_orders(len(columns), self.n_slots))
+        return self.known[key] + orders - float(included @ self.costs)
+
+    def guide(self, reference: Sequence[int]) -> "LatentGuide":
+        """Approximation of all models that is exact where the columns are those of `reference`."""
+        return LatentGuide(self, reference)
+
+    def gains(self, included: BoolArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Approximate nats that each candidate column adds: to a model, and to its components alone."""
+        columns, components = self.split(included)
+        candidates = comparable(candidates, self.latent)
+        return (
+            _gains(self.latent, self.columns[:, columns], components, candidates),
+            _gains(self.latent, self.columns[:, []], components, candidates),
+        )
+
+
+class LatentGuide:
+    """Quadratic approximations for each set of components, made when it is met first; a target to climb on."""
+
+    guide = None
+
+    def __init__(self, models: LatentPopulation, reference: Sequence[int]) -> None:
+        self._models, self._reference = models, list(reference)
+        self._surrogates: dict[Components, QuadraticSurrogate | None] = {}
+        self._targets: dict[Components, SurrogateTarget] = {}
+
+    def log_joint(self, included: BoolArray) -> float:
+        """Approximate log joint of a model; -inf for one that does not exist."""
+        models = self._models
+        columns, components = models.split(included)
+        target = self._target(components) if models.exists(included) else None
+        if target is None:
+            return -math.inf
+        value = float(log_joint_compiled(target, included[: models.n_columns]))
+        return value + float(log_orders(len(columns), models.n_slots)) + self._log_prior(components)
+
+    def scores(self, components: Components) -> FloatArray:
+        """Approximate log joint of all models with these components, in the order of the masks of their columns."""
+        models = self._models
+        surrogate = self._surrogate(components)
+        if surrogate is None:
+            return np.full(2**models.n_columns, -np.inf)
+        scores = surrogate.scores(models.max_size) + log_prior_of_subsets(models.costs[: models.n_columns])
+        sizes = log_prior_of_subsets(np.full(models.n_columns, -1.0)).astype(np.int64)
+        return np.asarray(scores + log_orders(sizes, models.n_slots) + self._log_prior(components))
+
+    def climb(self, rng: np.random.Generator, included: BoolArray) -> BoolArray:
+        """Climb over the columns, from a model, as far as the approximation goes up."""
+        models = self._models
+        target = self._target(models.split(included)[1])
+        if target is None:
+            return included
+        peak = climb_compiled(rng, target, GREEDY, included[: models.n_columns])
+        return np.append(peak, included[models.n_columns :])
+
+    def _log_prior(self, components: Components) -> float:
+        return -float(self._models.costs[self._models.n_columns :][list(components)].sum())
+
+    def _target(self, components: Components) -> SurrogateTarget | None:
+        if components not in self._targets:
+            surrogate = self._surrogate(components)
+            if surrogate is None:
+                return None
+            models = self._models
+            self._targets[components] = surrogate_target(surrogate, models.costs[: models.n_columns], models.max_size)
+        return self._targets[components]
+
+    def _surrogate(self, components: Components) -> QuadraticSurrogate | None:
+        """None where the model at which to expand cannot be scored."""
+        if components not in self._surrogates:
+            models = self._models
+            reference = np.zeros(models.n_columns, np.bool_)
+            reference[self._reference] = True
+            is_scored = math.isfinite(models.log_joint(models.flags(reference, components)))
+            self._surrogates[components] = (
+                models.latent.surrogate(models.columns, components, self._reference) if is_scored else None
+            )
+        return self._surrogates[components]
+
+
+def comparable(columns: FloatArray, latent: LatentModels) -> FloatArray:
+    """Centred columns, which is the same to a flat intercept, and 0 in rows without weight, where they may be anything.
+
+    Where the prior is on slopes of standardised columns, these.
+    """
+    weights = latent.response.weights
+    columns = np.where((weights > 0)[:, None], columns, 0.0)
+    share = weights / weights.sum()
+    columns = np.where((weights > 0)[:, None], columns - share @ columns, 0.0)
+    if latent.slopes.standardised:
+        scales = np.sqrt(share @ np.square(columns))
+        columns /= np.where(scales > 0.0, scales, 1.0)
+    return np.asfortranarray(columns)
+
+
+def _gains(latent: LatentModels, model: FloatArray, components: Components, candidates: FloatArray) -> FloatArray:
+    """Approximate nats that each candidate adds to a model with these columns and components."""
+    size, n_candidates = model.shape[1], candidates.shape[1]
+    surrogate = latent.surrogate(np.column_stack([model, candidates]), components, range(size))
+    target: Any = surrogate_target(surrogate, np.zeros(size + n_candidates), size + 1)
+    included = np.arange(size + n_candidates) < size
+    before = log_joint_compiled(target, included)
+    values = np.empty(n_candidates)
+    for j in range(n_candidates):
+        included[size + j] = True
+        values[j] = log_joint_compiled(target, included)
+        included[size + j] = False
+    return np.asarray(values - before)
