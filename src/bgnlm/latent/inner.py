@@ -261,7 +261,7 @@ def standards(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, Flo
     share = weights / weights.sum()
     centres = share @ columns
     scales = np.sqrt(share @ np.square(columns - centres))
-    return centres, np.where(scales > 1e-12 * (1.0 + np.abs(centres)), scales, 1.0)
+    return centres, np.where(scales > 1e-14 * np.abs(centres), scales, 1.0)
 
 
 def banded_width(layout: Layout) -> int:

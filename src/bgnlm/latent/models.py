@@ -36,6 +36,8 @@ class LatentModels:
         Whether the offset is a component too, the one after the others; models without it have none.
     max_components
         R, the number of latent components a model can have; None for all.
+    scale
+        Unit of a Gaussian response: it was divided by this, and priors are about the quotient.
     """
 
     response: LatentResponse
@@ -43,6 +45,7 @@ class LatentModels:
     slopes: SlopePrior
     selects_offset: bool = False
     max_components: int | None = None
+    scale: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +71,9 @@ class LatentModels:
         the model alone, not on others scored before.
         """
         inner = self.inner(columns, components)
-        return integrate(inner, self._known(components) if columns.shape[1] else ())
+        found = integrate(inner, self._known(components) if columns.shape[1] else ())
+        units = float(self.response.weights.sum()) * math.log(self.scale)
+        return found._replace(log_marginal=found.log_marginal - units)
 
     def log_marginal(self, columns: FloatArray, components: Components) -> float:
         """Log p(y | m); -inf where it cannot be computed."""

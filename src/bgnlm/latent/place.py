@@ -21,6 +21,10 @@ class NewPlaces(NamedTuple):
     times: FloatArray
     loading: FloatArray
 
+    def part(self, rows: slice) -> "NewPlaces":
+        """Return some of the rows."""
+        return NewPlaces(self.place[rows], self.times[rows], self.loading[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Positions:

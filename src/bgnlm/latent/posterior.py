@@ -105,8 +105,9 @@ class LatentPosterior:
         half = np.linalg.inv(schur)[:, :size]  # the inverse of the Schur complement is half' half
         factor = np.linalg.cholesky(half.T @ half)
         dispersion = inner.split(np.array(self.entries[number].hyperparameters))[1]
-        if inner.response.family.name == "gaussian":
-            return Coefficients(there.mode.border[:size], factor * np.sqrt(dispersion), 1.0 / dispersion)
+        if inner.response.family.name == "gaussian":  # the factor is in units of the noise
+            unit = self.models.scale
+            return Coefficients(unit * there.mode.border[:size], factor * np.sqrt(dispersion), unit**2 / dispersion)
         return Coefficients(there.mode.border[:size], factor, dispersion)
 
     def locate(
@@ -115,12 +116,13 @@ class LatentPosterior:
         """Mean and variance of the linear predictor of new rows, given standardised columns (columns, rows)."""
         inner, there = self.fit(number)
         nodes, loadings, border, extra = self._loadings(number, inner, unit, places)
-        mean = self._offset(number, offset) + border.T @ there.mode.border
+        mean = border.T @ there.mode.border
         if nodes.shape[1]:
             mean = mean + (loadings * there.mode.field[nodes]).sum(axis=1)
         variance = np.empty(len(mean))
         nested_laplace.predictive_variances(*there.factors, nodes, loadings, border, variance)
-        return mean, variance + extra
+        unit_of_y = self.models.scale
+        return self._offset(number, offset) + unit_of_y * mean, unit_of_y**2 * (variance + extra)
 
     def draw(
         self,
@@ -140,7 +142,7 @@ class LatentPosterior:
         field += there.mode.field[:, None]
         border += there.mode.border[:, None]
         n_columns = 1 + inner.n_slopes
-        eta = self._offset(number, offset)[:, None] + border[0] + unit.T @ border[1:n_columns]
+        eta = border[0] + unit.T @ border[1:n_columns]
         n_fields, first = len(inner.layout.along), n_columns
         for c, (component, places_here, hyperparameters) in enumerate(self._present(number, inner, places)):
             if c in inner.layout.along:
@@ -151,7 +153,7 @@ class LatentPosterior:
             if component.field.is_pinned:
                 known = np.vstack([np.zeros(n_draws), known[1:]])
             eta = eta + places_here.loading[:, None] * _continue(rng, component, hyperparameters, known, places_here)
-        return np.asarray(eta.T)
+        return np.asarray(self._offset(number, offset) + self.models.scale * eta.T)
 
     def effect(self, number: int, component: int) -> Effect | None:
         """A component of one entry over its positions; None if the entry is without it."""
@@ -171,7 +173,7 @@ class LatentPosterior:
             mean = mean + (loadings * there.mode.field[nodes]).sum(axis=1)
         variance = np.empty(n_positions)
         nested_laplace.predictive_variances(*there.factors, nodes, loadings, border, variance)
-        return Effect(mean, np.sqrt(variance))
+        return Effect(self.models.scale * mean, self.models.scale * np.sqrt(variance))
 
     def hyperparameters(self, number: int) -> dict[str, dict[str, float]]:
         """Hyperparameters of one entry in natural units, by component."""
