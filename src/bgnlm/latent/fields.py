@@ -115,7 +115,7 @@ class LatentField(Protocol):
         """Banded precision matrix over sorted positions: entry [t, d] is that of (t, t - d)."""
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
-        """Hyperparameters by name, in natural units."""
+        """Hyperparameters by name, in natural units; standard deviations have names that begin with "sd"."""
 
     def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
         """Return the field elsewhere, given where it is known."""

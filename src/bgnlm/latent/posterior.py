@@ -180,10 +180,20 @@ class LatentPosterior:
         inner = self.models.inner(np.empty((len(self.models.response.y), 0)), self.entries[number].components)
         parts = inner.split(np.array(self.entries[number].hyperparameters))[0]
         fields = [c for c in self.entries[number].components if c < len(self.models.placed)]
-        return {
+        natural = {
             self.models.names[c]: self.models.placed[c].field.describe(part)
             for c, part in zip(fields, parts, strict=True)
         }
+        scale = self.models.scale
+        return {
+            component: {name: scale * value if name.startswith("sd") else value for name, value in values.items()}
+            for component, values in natural.items()
+        }
+
+    @property
+    def n_models(self) -> int:
+        """Number of models, whatever their hyperparameters."""
+        return len({(entry.columns, entry.components) for entry in self.entries})
 
     def _offset(self, number: int, offset: FloatArray) -> FloatArray:
         left_out = self.models.selects_offset and len(self.models.placed) not in self.entries[number].components

@@ -92,6 +92,12 @@ class ModelAverage:
         """Number of features of each model."""
         return np.diff(self.starts)
 
+    def components_of(self, model: int) -> tuple[str, ...]:
+        """Names of the latent components of one model."""
+        if self.latent is None:
+            return ()
+        return tuple(self.latent.models.names[c] for c in self.latent.entries[model].components)
+
     def members_of(self, model: int) -> IntArray:
         """Places of the features of one model."""
         return self.members[self.starts[model] : self.starts[model + 1]]
