@@ -192,6 +192,9 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
     for _ in range(_MAX_STEPS):
         step = covariance @ gradient
         if 0.5 * float(gradient @ step) < _GAIN:
+            further = inner.evaluate(place + step, there.mode)
+            if further.log_integrand > there.log_integrand:
+                place, there = place + step, further
             break
         step *= min(1.0, _LONGEST / float(np.abs(step).max()))
         for _ in range(_HALVINGS):
