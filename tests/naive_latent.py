@@ -285,3 +285,27 @@ def fine_grid(inner, box, step, keep=14.0):
         for shift in itertools.product(shifts, repeat=size)
     ]
     return log_sum(values) + size * math.log(step)
+
+
+def full_quadrature(case):
+    """Log p(y) with effects of groups, intercept and their precision all on grids; nothing else is unknown."""
+    (component,) = case.components
+    scaled, h = np.linspace(-8.0, 8.0, 161, retstep=True)
+    intercepts, step = np.linspace(-7.0, 7.0, 101, retstep=True)
+    intercepts = intercepts + _near(case.response)
+    log_precisions, across = np.linspace(-5.0, 15.0, 51, retstep=True)
+    w, y = case.response.weights, case.y
+    constants = 0.0
+    if case.pair[0] == "binomial":
+        constants = np.sum(-np.log1p(w) - special.betaln(1 + w * y, 1 + w - w * y))
+    values = []
+    for log_precision in log_precisions:
+        effects = scaled * math.exp(-0.5 * log_precision)
+        value = np.full(len(intercepts), log_gamma_of_log(component.field.precision_prior, log_precision))
+        for group in range(len(component.positions)):
+            rows = np.flatnonzero(component.place == group)[:, None, None]
+            eta = case.response.offset[rows] + intercepts[:, None] + component.loading[rows] * effects
+            likelihood = (w[rows] * log_likelihood_rows(*case.pair, y[rows], eta, 1.0)).sum(axis=0)
+            value += special.logsumexp(likelihood + stats.norm.logpdf(scaled), axis=1) + math.log(h)
+        values.append(log_sum(value))
+    return log_sum(values) + math.log(step * across) + constants

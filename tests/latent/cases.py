@@ -45,3 +45,32 @@ def build(pair, layout, n=24, n_columns=2, seed=0, slopes=SlopePrior(precision=0
     if slopes.precision is None and n_columns:
         rest.append(-0.5)
     return case, np.array([*hyperparameters, *rest])
+
+
+# Where hyperparameters are worth looking, by component.
+BOXES = {
+    IID: [(-10.0, 18.0)],
+    RW1: [(-8.0, 20.0)],
+    Grouped: [(-10.0, 18.0)],
+    AR1: [(-8.0, 18.0), (-13.0, 13.0)],
+    OU: [(-8.0, 18.0), (-11.0, 11.0)],
+}
+DISPERSION_BOX = [(-6.0, 14.0)]
+SLOPES_BOX = [(-8.0, 16.0)]
+
+
+def series(pair, components, n, sd, seed, *, n_columns=0, slopes=SlopePrior(), n_groups=None, trials=4.0, carry=0.9):  # noqa: B008
+    """A series with an autoregressive process in it, and the box of its hyperparameters."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(n) if n_groups is None else rng.integers(n_groups, size=n)
+    process = [rng.normal()]
+    for _ in range(place.max()):
+        process.append(carry * process[-1] + np.sqrt(1 - carry**2) * rng.normal())
+    weights = np.full(n, trials if pair[0] == "binomial" else 1.0)
+    columns = rng.normal(size=(n, n_columns))
+    y = simulate(rng, pair, 0.5 + sd * np.array(process)[place] + 0.5 * columns.sum(axis=1), weights)
+    case = Case(pair, y, tuple(placed(c, place) for c in components), columns, weights, None, slopes)
+    box = [side for c in components for side in BOXES[type(c)]]
+    box += DISPERSION_BOX if case.response.family.has_dispersion else []
+    box += SLOPES_BOX if slopes.precision is None and n_columns else []
+    return case, box
