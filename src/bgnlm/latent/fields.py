@@ -259,9 +259,10 @@ class RW1:
         """Brownian bridge inside, Brownian motion beyond the ends."""
         left, right, before, after = _neighbours(positions, wanted)
         inside = np.isfinite(before) & np.isfinite(after)
-        span = np.where(inside, before + after, 1.0)
-        right_weight = np.where(inside, before / span, np.where(np.isfinite(after), 1.0, 0.0))
-        distance = np.where(inside, before * after / span, np.where(np.isfinite(before), before, after))
+        nearest = np.where(np.isfinite(before), before, after)
+        one, other = np.where(inside, before, 0.0), np.where(inside, after, 1.0)
+        right_weight = np.where(inside, one / (one + other), np.where(np.isfinite(after), 1.0, 0.0))
+        distance = np.where(inside, one * other / (one + other), nearest)
         return Bridge(left, right, 1.0 - right_weight, right_weight, distance * math.exp(-hyperparameters[0]))
 
 

@@ -16,6 +16,7 @@ from bgnlm.likelihood.families import Family
 
 _TOLERANCE = 1e-8  # of the squared Newton decrement
 _ENOUGH = 1e-3  # nats that a correction must be able to have
+_DOUBT = 0.3  # nats of the part of a correction that comes from the coefficients
 _LONGEST = 4000  # lag between effects whose covariance is followed
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -99,6 +100,11 @@ class InnerLaplace:
         self._rows = banded.empty_rows(n_rows, width, len(layout.along), _LONGEST * max(len(layout.along), 1))
 
     @property
+    def dispersion_prior(self) -> Gamma:
+        """Of the precision of the noise, the shape or the size."""
+        return DISPERSION_PRIORS[self.response.family.name]
+
+    @property
     def n_hyperparameters(self) -> int:
         """Of the whole model."""
         return sum(self.sizes) + int(self.has_dispersion) + int(self.integrates_slopes)
@@ -127,7 +133,7 @@ class InnerLaplace:
             first += 1
         if self.integrates_slopes:
             return parts, dispersion, math.exp(hyperparameters[first])
-        return parts, dispersion, 0.0 if self.slopes.precision is None else self.slopes.precision
+        return parts, dispersion, 1.0 if self.slopes.precision is None else self.slopes.precision
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the hyperparameters."""
@@ -136,7 +142,7 @@ class InnerLaplace:
         parts, dispersion, precision = self.split(hyperparameters)
         value = sum(component.field.log_prior(part) for component, part in zip(self.layout.placed, parts, strict=True))
         if self.has_dispersion:
-            value += DISPERSION_PRIORS[self.response.family.name].log_density(math.log(dispersion))
+            value += self.dispersion_prior.log_density(math.log(dispersion))
         if self.integrates_slopes:
             value += self.slopes.hyperprior.log_density(math.log(precision))
         return value
@@ -206,9 +212,13 @@ class InnerLaplace:
         dispersion = self.split(hyperparameters)[1]
         higher_terms(self.response.family.code, dispersion, self.y, self.weights, eta, third, fourth)
         scores = self.border_scores(inner)
+        # Where the data hardly tell a coefficient, as that of a category without events, the series does not converge.
+        doubt = float(np.abs(fourth * np.square(np.square(scores).sum(axis=1))).sum()) / 8.0
+        if doubt > _DOUBT:
+            scores *= (_DOUBT / doubt) ** 0.25
         variances = self.field_variances(inner) + np.square(scores).sum(axis=1)
         quartic = fourth * variances**2
-        if np.abs(quartic).sum() < 8.0 * _ENOUGH:
+        if (np.abs(quartic) + third**2 * variances**3).sum() < 8.0 * _ENOUGH:
             return float(quartic.sum()) / 8.0  # the other terms are of the same order
         pull = third * variances
         along = np.zeros((len(inner.factors.band), 1))
