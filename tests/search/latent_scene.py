@@ -11,12 +11,13 @@ N_OBS, N_INPUTS = 40, 3
 NAMES = ("RW1(t)", "IID(t)", "offset")
 
 
-def data(seed=2, slope=0.5, offset=1.0):
+def data(seed=5, slope=0.3, offset=1.0):
     """Counts along a walk."""
     rng = np.random.default_rng(seed)
     X, log_exposure = rng.normal(size=(N_OBS, N_INPUTS)), 0.5 * rng.normal(size=N_OBS)
-    walk = np.cumsum(0.3 * rng.normal(size=N_OBS))
-    y = rng.poisson(np.exp(1.0 + 0.6 * walk + slope * X[:, 0] + offset * log_exposure))
+    walk = np.cumsum(rng.normal(size=N_OBS))
+    walk -= walk.mean()
+    y = rng.poisson(np.exp(1.0 + 0.3 * walk + slope * X[:, 0] + offset * log_exposure))
     return y.astype(float), X, log_exposure
 
 

@@ -88,12 +88,23 @@ def test_all_models_are_what_they_are_one_by_one(family, prior):
 @pytest.mark.parametrize("engine", ["surrogate", "mjmcmc"])
 def test_models_that_are_not_all_are_exact_and_the_best(engine):
     """With fewer exact scores than there are models."""
-    posterior = found_by(problem(engine, search={"limits": LINEAR, "n_final_steps": 60}))
+    posterior = found_by(problem(engine, search={"limits": LINEAR, "n_final_steps": 200}))
     total = np.logaddexp.reduce(list(exact().values()))
     assert len(posterior) < len(exact())
     assert posterior.log_mass > total - 0.1
     for model, value in stored(posterior).items():
         assert value == pytest.approx(exact()[model], abs=1e-4)
+
+
+def test_many_columns():
+    """Too many for an enumeration of the approximation."""
+    _, X, _ = data()
+    others = np.random.default_rng(5).normal(size=(N_OBS, 22))
+    search = problem(X=np.column_stack([others, X]), search={"population_size": 25, "limits": LINEAR})
+    posterior = found_by(search)
+    assert 24 <= len(posterior) < 100
+    assert posterior.probability_of(Input("x23")) > 0.5
+    assert posterior.probability_of(COMPONENTS[0]) > 0.5
 
 
 def test_few_models_are_all_scored():
@@ -152,7 +163,7 @@ def kernels_scene():
     [
         ({"jump_probability": 0.0}, 6000),
         ({"jump_probability": 1.0, "optimizers": (0, 1, 0)}, 6000),
-        ({"jump_probability": 1.0, "optimizers": (1, 0, 1)}, 8000),
+        ({"jump_probability": 1.0, "optimizers": (1, 0, 1)}, 5000),
     ],
     ids=["moves", "greedy", "other jumps"],
 )
@@ -328,7 +339,6 @@ def test_a_component_is_a_value():
         ({"names": ["x1", "x2", "offset"]}, "offset is the name of a component and a feature"),
         ({"search": {"projection_weights": ProjectionWeights(strategy="bayesian")}}, "got 'bayesian'"),
         ({"engine": "exhaustive", "search": {"population_size": 12}}, "at most 14 .* got 15"),
-        ({"engine": "surrogate", "search": {"population_size": 21}}, "at most 20"),
     ],
 )
 def test_what_makes_no_sense(changes, message):
