@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bgnlm._validation import check_count
-from bgnlm.errors import ModelStatusWarning
+from bgnlm.errors import ModelStatusWarning, SettingError
 from bgnlm.features import Evaluator, Feature, Transform, reject_reason
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.model_fit import ModelFit
@@ -38,6 +38,8 @@ class SearchResult:
 
     def fit(self, model: int) -> ModelFit:
         """Return coefficients, covariance factor and dispersion of the model at place `model`, 0 the most probable."""
+        if self.problem.latent is not None:
+            raise SettingError("fit is for models without latent components; use problem.latent.integrated for others.")
         columns = Evaluator(self.problem.X, self.problem.names).matrix(self.posterior.features_of(model))
         return self.problem.likelihood.plain.population(columns).fit(list(range(columns.shape[1])))
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from bgnlm.features import Input, Projection, Transform, get_transform, modify, operation_count, parse
+from bgnlm.latent.fields import IID, RW1
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.description import describe, differences
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior, logic_complexity, operations_plus_one
 from bgnlm.search.problem import define_problem
+from tests.search.latent_scene import place
 
 SMALL = SearchConfig(projection_weights=ProjectionWeights(), population_size=6, n_populations=4, n_candidates=40)
 N_ROWS = 45
@@ -97,7 +99,7 @@ OTHER_PARTS = {
         "n_weight_draws": 500,
         "sampler": "prior",
     },
-    "limits": {"max_depth": 4, "max_width": 14, "max_model_size": 3, "max_operations": 9},
+    "limits": {"max_depth": 4, "max_width": 14, "max_model_size": 3, "max_operations": 9, "max_latent": 2},
     "mjmcmc": {
         "jump_probability": 0.1,
         "smallest_jump": 0.2,
@@ -143,6 +145,10 @@ CHANGES = [
     ("penalty", {"prior": ModelPrior(penalty="aic")}, {}),
     ("max_model_size", {"prior": ModelPrior(max_model_size=2)}, {}),
     ("weight_cost", {"prior": ModelPrior(weight_cost=0.5)}, {}),
+    ("latent_penalty", {"prior": ModelPrior(latent_penalty=0.5)}, {}),
+    ("latent_complexity", {"prior": ModelPrior(latent_complexity="equal")}, {}),
+    ("latent was", {"latent": [place(RW1("t"), N_ROWS)]}, {"latent": [place(IID("t"), N_ROWS)]}),
+    ("select_offset", configured(select_offset=True) | {"offset": X[:, 0]}, {"offset": X[:, 0], "latent": ()}),
     ("complexity", measured("oc"), {}),
     ("complexity", measured(operation_count), {}),
     ("complexity", measured(operations_plus_one), measured(operation_count)),
@@ -174,7 +180,8 @@ def test_no_setting_is_forgotten():
         "mjmcmc": MjmcmcSettings,
     }
     assert OTHER_PARTS.keys() == parts.keys()
-    assert {*OTHER_SETTINGS, *parts, "max_seconds", "n_averaged"} == {field.name for field in fields(SearchConfig)}
+    apart = {"max_seconds", "n_averaged", "select_offset"}
+    assert {*OTHER_SETTINGS, *parts, *apart} == {field.name for field in fields(SearchConfig)}
     for name, part in parts.items():
         assert OTHER_PARTS[name].keys() == {field.name for field in fields(part)}
 

@@ -283,12 +283,10 @@ def choose_engine(engine: str, is_gaussian: bool, n_columns: int) -> str:
 def choose_latent_engine(engine: str, n_columns: int, n_components: int, n_models: float, n_draws: int) -> str:
     """Do the same for models with latent components, all of which are costly."""
     if engine == "auto":
-        if n_models <= n_draws:
-            return "exhaustive"
-        return "surrogate" if n_columns <= MOST_SURROGATE else "mjmcmc"
+        return "exhaustive" if n_models <= n_draws else "surrogate"
     if engine == "exhaustive" and n_columns + n_components > MOST_LATENT:
         raise SettingError(
             f"engine 'exhaustive' takes populations of at most {MOST_LATENT} features and latent components together; "
             f"got {n_columns + n_components}. Use engine='auto' or a smaller population_size."
         )
-    return choose_engine(engine, False, n_columns)
+    return engine

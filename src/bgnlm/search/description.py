@@ -39,6 +39,7 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
         "complexity": _digest_of_measure(problem) if callable(prior.complexity) else prior.complexity,
         "weight_cost": prior.weight_cost,
         "latent_penalty": _plain(prior.latent_penalty),
+        "latent_complexity": prior.latent_complexity,
         "latent": _latent(problem),
         "keep": [render(feature) for feature in problem.keep],
         **dict(_flat(config)),

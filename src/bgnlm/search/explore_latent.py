@@ -13,8 +13,8 @@ from bgnlm.latent.models import Components
 from bgnlm.likelihood.subsets import unpack
 from bgnlm.search.config import MOST_SURROGATE, SearchConfig, choose_latent_engine
 from bgnlm.search.explore import Explored, summary_of
-from bgnlm.search.latent_population import LatentPopulation
-from bgnlm.search.mjmcmc import KERNELS, run_mjmcmc
+from bgnlm.search.latent_population import LatentGuide, LatentPopulation
+from bgnlm.search.mjmcmc import KERNELS, MjmcmcSettings, run_mjmcmc
 from bgnlm.search.target import FunctionTarget
 
 _ROUNDS = 3
@@ -41,7 +41,7 @@ def explore_latent(
             run = run_mjmcmc(rng, target, config.mjmcmc, best, n_steps)
             model, tally = run.model, run.tally
         else:
-            for included in _drawn(rng, target, models, best, config.n_draws):
+            for included in _drawn(rng, target, models, best, config, n_steps):
                 target.log_joint(included)
     return _summary(target, models, model, tally)
 
@@ -109,26 +109,61 @@ def _climb_columns(
 
 
 def _drawn(
-    rng: np.random.Generator, target: FunctionTarget, models: LatentPopulation, best: BoolArray, n_draws: int
+    rng: np.random.Generator,
+    target: FunctionTarget,
+    models: LatentPopulation,
+    best: BoolArray,
+    config: SearchConfig,
+    n_steps: int,
 ) -> list[BoolArray]:
     """Models not scored yet, drawn by the approximation, and a few with flags flipped: every model has its chance."""
-    n_wanted = max(n_draws - len(target.values), n_draws // 2)
+    n_wanted = max(config.n_draws - len(target.values), config.n_draws // 2)
     guide, choices = models.guide(models.split(best)[0]), _promising(target, models)
+    if models.n_columns <= MOST_SURROGATE:
+        likely = _enumerated(rng, models, guide, choices, n_wanted + len(target.values))
+    else:
+        likely = _met_on_a_walk(rng, models, guide, choices, best, config.mjmcmc, n_steps)
+    drawn = [included for included in likely if included.tobytes() not in target.values][:n_wanted]
+    n_flipped = max(n_wanted - len(drawn), int(_FLIPPED * config.n_draws), 1)
+    origins = drawn or [best]
+    changes = rng.random((n_flipped, len(best))) < 1.0 / len(best)
+    flipped = [origins[k % len(origins)] ^ change for k, change in enumerate(changes)]
+    return drawn + [included for included in flipped if models.exists(included)]
+
+
+def _enumerated(
+    rng: np.random.Generator, models: LatentPopulation, guide: LatentGuide, choices: list[Components], n_models: int
+) -> list[BoolArray]:
+    """Different models, drawn with probabilities proportional to the approximation of all of them."""
     approximate = np.concatenate([guide.scores(components) for components in choices])
     near = np.flatnonzero(approximate >= approximate.max() - _NEAR)
-    # With Gumbel noise the largest are a sample without replacement.
-    order = near[np.argsort(-(approximate[near] + rng.gumbel(size=len(near))), kind="stable")]
-    drawn: list[BoolArray] = []
-    for place in order[: n_wanted + len(target.values)].tolist():
-        number, mask = divmod(place, 2**models.n_columns)
-        included = models.flags(unpack(np.array([mask]), models.n_columns)[0], choices[number])
-        if included.tobytes() not in target.values and len(drawn) < n_wanted:
-            drawn.append(included)
-    n_flipped = max(n_wanted - len(drawn), int(_FLIPPED * n_draws), 1)
-    origins = drawn or [best]
-    rates = rng.random((n_flipped, len(best))) < 1.0 / len(best)
-    flipped = [origins[k % len(origins)] ^ change for k, change in enumerate(rates)]
-    return drawn + [included for included in flipped if models.exists(included)]
+    places = near[_largest_with_noise(rng, approximate[near])[:n_models]]
+    numbers, masks = np.divmod(places, 2**models.n_columns)
+    columns = unpack(masks, models.n_columns)
+    return [models.flags(chosen, choices[number]) for chosen, number in zip(columns, numbers, strict=True)]
+
+
+def _met_on_a_walk(
+    rng: np.random.Generator,
+    models: LatentPopulation,
+    guide: LatentGuide,
+    choices: list[Components],
+    best: BoolArray,
+    settings: MjmcmcSettings,
+    n_steps: int,
+) -> list[BoolArray]:
+    """Where there are too many models for that, those that Algorithm 1 meets on the approximation."""
+    allowed = set(choices)
+    walk = FunctionTarget(lambda m: guide.log_joint(m) if models.split(m)[1] in allowed else -np.inf)
+    run_mjmcmc(rng, walk, settings, best, n_steps)
+    included, approximate = _scored(walk, len(best))
+    near = np.flatnonzero(approximate >= approximate.max() - _NEAR)
+    return list(included[near[_largest_with_noise(rng, approximate[near])]])
+
+
+def _largest_with_noise(rng: np.random.Generator, values: FloatArray) -> IntArray:
+    """Places by value, the largest first; with Gumbel noise the first of them are a sample without replacement."""
+    return np.argsort(-(values + rng.gumbel(size=len(values))), kind="stable")
 
 
 def _promising(target: FunctionTarget, models: LatentPopulation) -> list[Components]:

@@ -200,16 +200,18 @@ class LatentGuide:
 def comparable(columns: FloatArray, latent: LatentModels) -> FloatArray:
     """Centred columns, which is the same to a flat intercept, and 0 in rows without weight, where they may be anything.
 
-    Where the prior is on slopes of standardised columns, these.
+    Where the prior is on slopes of standardised columns, these. A column by itself, so that it is the same to the last
+    bit whatever is beside it.
     """
     weights = latent.response.weights
-    columns = np.where((weights > 0)[:, None], columns, 0.0)
-    share = weights / weights.sum()
-    columns = np.where((weights > 0)[:, None], columns - share @ columns, 0.0)
-    if latent.slopes.standardised:
-        scales = np.sqrt(share @ np.square(columns))
-        columns /= np.where(scales > 0.0, scales, 1.0)
-    return np.asfortranarray(columns)
+    used, share = weights > 0, weights / weights.sum()
+    result = np.zeros(columns.shape, order="F")
+    for j in range(columns.shape[1]):
+        column = np.where(used, columns[:, j], 0.0)
+        column = np.where(used, column - np.sum(share * column), 0.0)
+        scale = math.sqrt(np.sum(share * np.square(column))) if latent.slopes.standardised else 1.0
+        result[:, j] = column / (scale or 1.0)
+    return result
 
 
 def _gains(latent: LatentModels, model: FloatArray, components: Components, candidates: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm._validation import check_count, check_number
+from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.features import Feature, leaf_count, operation_count
 from bgnlm.features.measures import additional_weights
@@ -97,8 +97,10 @@ class ModelPrior:
         Operations that each weight of a projection beyond the first counts for: 1 in the paper, less to make
         projections of many features cheaper.
     latent_penalty
-        -log b, for latent components (section 4.1, eq. 12): "bic", "aic" or a number of nats per hyperparameter; an
-        offset that can be chosen counts as one.
+        -log b, for latent components (section 4.1): "bic", "aic" or a number of nats per unit of their complexity.
+    latent_complexity
+        v: "hyperparameters", their number (an offset that can be chosen counts as one), or "equal", one for every
+        component, as in Example 5 of the paper.
     """
 
     penalty: float | str = "bic"
@@ -106,10 +108,12 @@ class ModelPrior:
     max_model_size: int | None = None
     weight_cost: float = 1.0
     latent_penalty: float | str = "bic"
+    latent_complexity: str = "hyperparameters"
 
     def __post_init__(self) -> None:
         resolve_penalty(self.penalty, 2.0)
         self.latent_costs(np.empty(0), 2.0)
+        check_choice(self.latent_complexity, "latent_complexity", ("hyperparameters", "equal"))
         check_number(self.weight_cost, "weight_cost", low=0.0)
         if self.max_model_size is not None:
             check_count(self.max_model_size, "max_model_size")
@@ -134,9 +138,11 @@ class ModelPrior:
         n_slots = self.n_slots(n_inputs)
         return np.asarray(penalty * values + (math.log(n_slots) * (1.0 + values) if n_slots else 0.0))
 
-    def latent_costs(self, complexities: FloatArray, n_obs: float) -> FloatArray:
-        """Nats that each latent component costs a model, by its number of hyperparameters."""
-        return resolve_penalty(self.latent_penalty, n_obs, "latent_penalty", "hyperparameter") * complexities
+    def latent_costs(self, n_hyperparameters: FloatArray, n_obs: float) -> FloatArray:
+        """Nats that each latent component costs a model."""
+        penalty = resolve_penalty(self.latent_penalty, n_obs, "latent_penalty", "unit of complexity")
+        is_equal = self.latent_complexity == "equal"
+        return penalty * (np.ones_like(n_hyperparameters) if is_equal else n_hyperparameters)
 
     def n_slots(self, n_inputs: int) -> int:
         """Of `log_orders`, which are part of the prior of a model; 0 for none."""
