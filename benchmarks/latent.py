@@ -211,8 +211,8 @@ def main() -> None:
     parts = {"speed": speed, "example": example, "simulation": simulation}
     parser.add_argument("part", choices=tuple(parts))
     parser.add_argument("--chains", type=int, default=16)
-    parser.add_argument("--prior", nargs="*", choices=tuple(PRIORS), default=tuple(PRIORS))
-    parser.add_argument("--coefficients", choices=("normal", "normal-gamma", "auto"), default="normal")
+    parser.add_argument("--prior", nargs="*", choices=tuple(PRIORS), default=("each",))
+    parser.add_argument("--coefficients", choices=("normal", "normal-gamma", "auto"), default="normal-gamma")
     parser.add_argument("--runs", type=int, default=20, help="data sets of each kind")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(".cache/latent"))
