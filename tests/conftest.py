@@ -96,6 +96,12 @@ def asteroids():
 
 
 @pytest.fixture(scope="session")
+def epigenetic():
+    """Rows as they are in the file."""
+    return _read_data("epigenetic.csv")
+
+
+@pytest.fixture(scope="session")
 def bas():
     with (ROOT / "tests" / "reference" / "bas.csv").open(newline="") as file:
         return list(csv.DictReader(file))

@@ -268,3 +268,67 @@ def test_expected_information_far_out(link, eta):
             case _:
                 expected = mp.exp(2 * e - mp.exp(e)) if eta > 10 else mp.exp(2 * e) / mp.expm1(mp.exp(e))
     assert ours == pytest.approx(float(expected), rel=1e-6, abs=1e-12)
+
+
+def _higher(code, y, weights, eta, dispersion, function=kernels.higher_terms):
+    third, fourth = np.full((2, len(y)), np.nan)
+    function(code, dispersion, y, weights, eta, third, fourth)
+    return third, fourth
+
+
+@pytest.mark.parametrize("dispersion", [0.3, 2.5, 40.0])
+@pytest.mark.parametrize(("family", "link"), [("gaussian", "identity"), *PAIRS])
+def test_higher_derivatives_against_differences(family, link, dispersion):
+    """Of the information, and of the third derivative."""
+    code, h = LINKS[family][link], 1e-5
+    y, weights = responses(family, len(MODERATE), seed=7)
+    third, fourth = _higher(code, y, weights, MODERATE, dispersion)
+    up, down = (_rows(family, link, y, weights, MODERATE + s, dispersion)[2] for s in (h, -h))
+    assert third == pytest.approx((down - up) / (2 * h), rel=1e-6, abs=1e-6)
+    up, down = (_higher(code, y, weights, MODERATE + s, dispersion)[0] for s in (h, -h))
+    assert fourth == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-6)
+    for fast, slow in zip(
+        (third, fourth),
+        _higher(code, y, weights, MODERATE, dispersion, kernels.higher_terms.py_func),
+        strict=True,
+    ):
+        assert fast == pytest.approx(slow, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("eta", [-100.0, -30.5, -29.5, -9.0, -7.0, -6.9, 0.0, 5.0, 6.5, 30.0, 100.0])
+@pytest.mark.parametrize(("family", "link"), PAIRS)
+def test_higher_derivatives_in_many_digits(family, link, eta):
+    for y in _extreme_response(family):
+        third, fourth = _higher(LINKS[family][link], np.array([y]), np.ones(1), np.array([eta]), 2.5)
+        with mp.workdps(150):
+            expected = [
+                float(mp.diff(lambda e, y=y: mp_log_density(family, link, y, e, 2.5), eta, k, h=mp.mpf("1e-25")))
+                for k in (2, 3, 4)
+            ]
+        # Beside the information they matter only in proportion to it.
+        rounding = 1e-6 * abs(expected[0]) + 1e-12
+        assert third[0] == pytest.approx(expected[1], rel=1e-7, abs=rounding)
+        assert fourth[0] == pytest.approx(expected[2], rel=1e-7, abs=rounding)
+
+
+@pytest.mark.parametrize("eta", [-1e4, -1000.0, -700.0, -500.0, 500.0, 700.0, 1000.0, 1e4])
+@pytest.mark.parametrize(("family", "link"), [("gaussian", "identity"), *PAIRS])
+def test_higher_derivatives_of_huge_linear_predictors_are_finite(family, link, eta):
+    y = np.array(_extreme_response(family))
+    for weights in (np.zeros(len(y)), np.full(len(y), 3.0)):
+        for values in _higher(LINKS[family][link], y, weights, np.full(len(y), eta), 2.5):
+            assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("precision", [1e-3, 1.0, 50.0])
+def test_rows_of_the_normal_distribution(precision):
+    y, weights, eta = np.random.default_rng(0).normal(size=(3, 20)) ** [[1], [2], [1]]
+    total, score, information = _rows("gaussian", "identity", y, weights, eta, precision)
+    constants = kernels.log_constants(kernels.GAUSSIAN, precision, y, weights)
+    assert total + constants == pytest.approx(weights @ stats.norm.logpdf(y, eta, precision**-0.5), rel=1e-12)
+    assert score == pytest.approx(weights * precision * (y - eta), rel=1e-13)
+    assert information == pytest.approx(weights * precision, rel=1e-13)
+    arrays = np.empty((2, 20))
+    for function in (kernels._gaussian.py_func, kernels._gaussian):
+        assert function(precision, y, weights, eta, *arrays) == pytest.approx(total, rel=1e-13)
+        assert arrays == pytest.approx(np.array([score, information]), rel=1e-13)

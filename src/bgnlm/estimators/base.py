@@ -16,14 +16,19 @@ from bgnlm._validation import check_choice, check_count, check_number, check_off
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import TableCoding, learn_coding
+from bgnlm.estimators.latent_columns import LatentColumns, learn_latent, position_columns
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
-from bgnlm.features import inputs_of
+from bgnlm.features import inputs_of, parse
 from bgnlm.features.new_data import NewColumns
 from bgnlm.find import SearchResult, search, warn_of_data
+from bgnlm.latent.fields import LatentField
+from bgnlm.latent.layout import Placed
+from bgnlm.latent.place import check_fields
+from bgnlm.latent.place import describe as describe_field
 from bgnlm.posterior.predict import Rows, draw_predictive, predict_quantiles
 from bgnlm.report.expressions import expression
 from bgnlm.report.summary import joined, summarize_fit
-from bgnlm.report.tables import by_class, features_table, models_table
+from bgnlm.report.tables import by_class, components_table, effects_table, features_table, models_table
 from bgnlm.search.config import ProjectionWeights, SearchConfig, Strategy
 from bgnlm.search.description import describe, differences
 from bgnlm.search.interrupts import Interrupts
@@ -35,11 +40,13 @@ _HALF = 0.5
 
 
 class LearntTable(NamedTuple):
-    """The training data: how they are coded, the coded inputs, and the name of the response."""
+    """The training data: their coding, the coded inputs, the name of the response, components and their places."""
 
     coding: TableCoding
     design: FloatArray
     response: str
+    latent: LatentColumns
+    placed: tuple[Placed, ...]
 
 
 class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,16 +57,31 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         name = type(self).__name__
         if y is None:
             raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
-        coding = learn_coding(X, missing=self.missing, sample_weight=sample_weight, estimator_name=name)
+        fields = check_fields(self.latent)
+        coding = learn_coding(
+            X,
+            missing=self.missing,
+            sample_weight=sample_weight,
+            positions=position_columns(fields, self._kept_inputs()) if fields else (),
+            estimator_name=name,
+        )
         design = coding.encode(X, estimator_name=name)
         if len(design) == 1:
             raise DataError(f"{name} needs more than one row; got n_samples = 1.")
+        latent = learn_latent(fields, X, coding)
         response = getattr(y, "name", None)
-        return LearntTable(coding, design, response if isinstance(response, str) and response else "y")
+        name_of_y = response if isinstance(response, str) and response else "y"
+        return LearntTable(coding, design, name_of_y, latent, latent.placed(X, coding))
 
-    def _take_over(self, coding: TableCoding, response: str, *, has_offset: bool) -> None:
+    def _kept_inputs(self) -> set[str]:
+        """Inputs that features to keep are made of."""
+        features = (parse(feature) if isinstance(feature, str) else feature for feature in self.keep)
+        return {name for feature in features for name in inputs_of(feature)}
+
+    def _take_over(self, coding: TableCoding, response: str, latent: LatentColumns, *, has_offset: bool) -> None:
         """Keep what is known about inputs and response."""
         self.coding_ = coding
+        self.latent_columns_ = latent
         self.response_name_ = response
         self.has_offset_ = has_offset
         self.n_features_in_ = len(coding.columns)
@@ -74,8 +96,6 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         """Everything the search needs, from the settings of the estimator."""
         self._check_settings_known()
         max_depth = check_count(self.max_depth, "max_depth")
-        if not isinstance(self.latent, Sequence) or len(self.latent):
-            raise SettingError(f"latent must be empty: there are no latent components yet; got {self.latent!r}.")
         config = SearchConfig() if self.search is None else self.search
         if not isinstance(config, SearchConfig):
             raise SettingError(f"search must be a SearchConfig or None; got {self.search!r}.")
@@ -99,6 +119,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             prior=self.penalty if isinstance(self.penalty, ModelPrior) else ModelPrior(penalty=self.penalty),
             keep=self.keep,
             config=config,
+            latent=table.placed or None,
         )
 
     def _run(self, table: LearntTable, problems: Sequence[SearchProblem]) -> None:
@@ -133,7 +154,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
                 )
             self.searches_ = tuple(map(fitted, results))
         has_offset = any(problem.likelihood.offset.any() for problem in problems)
-        self._take_over(table.coding, table.response, has_offset=has_offset)
+        self._take_over(table.coding, table.response, table.latent, has_offset=has_offset)
         if self.warm_start:
             self._runs = results
         elif hasattr(self, "_runs"):
@@ -175,6 +196,31 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def features_(self) -> Any:
         """Features by probability: expression, probability, complexity, depth, coefficient, sd."""
         tables = [features_table(found.posterior, found.average) for found in self._found]
+        return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
+
+    @property
+    def components_(self) -> Any:
+        """Latent components by probability, with mean and standard deviation of their hyperparameters."""
+        tables = [components_table(found.posterior, found.average) for found in self._found]
+        return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
+
+    def latent_effects(self, component: str | LatentField, level: float = 0.9) -> Any:
+        """A latent component over its positions or groups: posterior mean, standard deviation and interval.
+
+        Parameters
+        ----------
+        component
+            The component, or its name in `components_`. Models without it do not count.
+        level
+            Probability of the interval from "lower" to "upper".
+        """
+        check_is_fitted(self, "searches_")
+        share = check_number(level, "level", above=0.0, high=1.0)
+        names = [describe_field(field) for field in self.latent_columns_.fields]
+        name = component if isinstance(component, str) else describe_field(component)
+        number = names.index(check_choice(name, "component", names))
+        values = self.latent_columns_.positions[number].values
+        tables = [effects_table(found.average, number, values, share) for found in self._found]
         return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
 
     @property
@@ -259,9 +305,10 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         changes = {name: value for name, value in changes.items() if value is not None}
         self._check_settings_known(changes)
         other = clone(self).set_params(**changes)
-        other._take_over(self.coding_, self.response_name_, has_offset=self.has_offset_)
+        other._take_over(self.coding_, self.response_name_, self.latent_columns_, has_offset=self.has_offset_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
-        table = LearntTable(self.coding_, design, self.response_name_)
+        placed = self.latent_columns_.placed(X, self.coding_)
+        table = LearntTable(self.coding_, design, self.response_name_, self.latent_columns_, placed)
         problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))
@@ -307,7 +354,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             )
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         n_trials = np.ones(len(design)) if trials is None else _check_trials(trials, len(design))
-        return Rows(design, self.coding_.names, check_offset(offset, len(design)), n_trials)
+        places = self.latent_columns_.places(X, self.coding_)
+        return Rows(design, self.coding_.names, check_offset(offset, len(design)), n_trials, places)
 
     def _quantiles(self, rows: Rows, levels: Any, of: str, using: str) -> list[FloatArray]:
         try:

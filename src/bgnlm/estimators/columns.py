@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -210,7 +210,20 @@ class CategoricalColumn:
         demand(self.fill is None or self.fill == self.reference, "fill must be the reference or none")
 
 
-Column = NumericColumn | BooleanColumn | CategoricalColumn
+@dataclass(frozen=True)
+class PositionColumn:
+    """Positions or groups of latent components, of any kind, which are no input."""
+
+    name: str
+
+    fill: ClassVar[None] = None
+    indicator: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+
+
+Column = NumericColumn | BooleanColumn | CategoricalColumn | PositionColumn
 
 
 def _check_common(column: Column) -> None:
@@ -228,6 +241,8 @@ def demand(met: Any, rule: str) -> None:
 
 def coded_names(column: Column) -> tuple[str, ...]:
     """Names of the numbers that a column is turned into."""
+    if isinstance(column, PositionColumn):
+        return ()
     own = [column.name]
     if isinstance(column, CategoricalColumn):
         own = [f"{column.name}={level}" for level in column.levels]
@@ -260,6 +275,8 @@ def learn_column(name: str, given: GivenColumn, weights: FloatArray, *, impute: 
 
 def check_kind(column: Column, given: GivenColumn) -> None:
     """Refuse a column that holds something else than in training; booleans and the numbers 0 and 1 are alike."""
+    if isinstance(column, PositionColumn):
+        return
     wanted = {NumericColumn: "numbers", BooleanColumn: "booleans", CategoricalColumn: "categories"}[type(column)]
     if given.kind != "nothing" and (given.kind == "categories") != (wanted == "categories"):
         target = "strings" if wanted == "categories" else "numbers"
@@ -275,6 +292,8 @@ def check_kind(column: Column, given: GivenColumn) -> None:
 
 def code_column(column: Column, given: GivenColumn) -> FloatArray:
     """The numbers for a column, one row for each of its values and one column for each of `coded_names`."""
+    if isinstance(column, PositionColumn):
+        return np.empty((len(given.values), 0))
     if isinstance(column, CategoricalColumn):
         where = {level: k for k, level in enumerate(column.levels)}
         # Missing values have the place -1: the last entry.

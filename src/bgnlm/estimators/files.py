@@ -11,6 +11,7 @@ from bgnlm.estimators.base import BGNLMEstimator
 from bgnlm.estimators.classifier import BGNLMClassifier
 from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import TableCoding
+from bgnlm.estimators.latent_columns import LatentColumns
 from bgnlm.estimators.regressor import BGNLMRegressor
 from bgnlm.estimators.searches_plain import search_from_plain, search_to_plain
 from bgnlm.estimators.settings_plain import settings_from_plain, settings_to_plain
@@ -80,7 +81,7 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     # Before the settings: these know which transforms are needed.
     found = [search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)]
     estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
-    estimator._take_over(coding, content["response"], has_offset=_boolean(content["has_offset"]))
+    estimator._take_over(coding, content["response"], LatentColumns((), ()), has_offset=_boolean(content["has_offset"]))
     estimator._settings_lost = _names(content["settings_not_stored"])
     estimator.searches_ = tuple(found)
     if kind is BGNLMClassifier:

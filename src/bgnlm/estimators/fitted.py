@@ -32,8 +32,8 @@ class FittedSearch:
     median
         The median probability model, fitted: all features of probability at least one half.
     formulas
-        Where weights of projections are averaged over: the most probable model and the median probability model with
-        the most probable weights.
+        Where weights of projections, or hyperparameters, are averaged over: the most probable model and the median
+        probability model with the most probable ones.
     weight_errors, weight_shapes
         For the most probable models: Monte Carlo standard errors of their log marginal likelihoods and Pareto shapes
         of the importance weights; empty where weights are not averaged over.
@@ -118,6 +118,8 @@ def _fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Di
         prior=_prior_in_words(problem),
         data=digest_of_data(problem),
     )
+    if problem.latent is not None:  # with the most probable hyperparameters
+        return replace(found, formulas=(average.only(0), median.only(0)))
     if problem.averages is None:
         return found
     errors = weight_errors(problem, posterior, problem.config.n_averaged)

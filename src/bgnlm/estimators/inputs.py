@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from bgnlm.estimators.columns import (
     DataTypeError,
     GivenColumn,
     NumericColumn,
+    PositionColumn,
     check_kind,
     code_column,
     coded_names,
@@ -34,6 +35,7 @@ _KINDS: dict[str, type[Column]] = {
     "numeric": NumericColumn,
     "boolean": BooleanColumn,
     "categorical": CategoricalColumn,
+    "position": PositionColumn,
 }
 
 
@@ -43,7 +45,7 @@ class TableCoding:
 
     Attributes
     ----------
-    columns : tuple of NumericColumn, BooleanColumn or CategoricalColumn
+    columns : tuple of NumericColumn, BooleanColumn, CategoricalColumn or PositionColumn
         One for each column of the training data.
     has_names : bool
         Whether the training data had names, all of them strings; without, columns are x1, x2, ...
@@ -104,6 +106,16 @@ class TableCoding:
         np.concatenate([code_column(column, came) for column, came in pairs], axis=1, out=coded)
         return coded
 
+    def read(self, X: Any, names: Iterable[str], estimator_name: str = "BGNLM") -> list[GivenColumn]:
+        """Columns of a table like that of the training data as they come, by their names there."""
+        table = _open_table(X, estimator_name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names: `encode` warns
+            places = list(_match(self, table.names, table.shape[1], estimator_name))
+        given = [table.read(places[self.input_names.index(name)]) for name in names]
+        _refuse_missing(given)
+        return given
+
     def to_plain(self) -> dict[str, Any]:
         """The coding in values that JSON knows."""
         kind_of = {of_kind: kind for kind, of_kind in _KINDS.items()}
@@ -122,7 +134,12 @@ class TableCoding:
 
 
 def learn_coding(
-    X: Any, *, missing: str = "raise", sample_weight: npt.ArrayLike | None = None, estimator_name: str = "BGNLM"
+    X: Any,
+    *,
+    missing: str = "raise",
+    sample_weight: npt.ArrayLike | None = None,
+    positions: Iterable[str | int] = (),
+    estimator_name: str = "BGNLM",
 ) -> TableCoding:
     """Learn the coding of a table from training data.
 
@@ -135,6 +152,8 @@ def learn_coding(
         columns in which a value is missing.
     sample_weight : array-like of shape (n_rows,), optional
         How often each row was observed.
+    positions : names or numbers of columns, optional
+        Those that are no inputs, because latent components are along them.
     estimator_name : str
         What messages call the model.
     """
@@ -145,8 +164,24 @@ def learn_coding(
     if not impute:
         _refuse_missing(given)
     names = table.names or _numbered(len(given))
-    columns = (learn_column(name, came, weights, impute=impute) for name, came in zip(names, given, strict=True))
+    apart = {column_name(names, position) for position in positions}
+    columns = (
+        PositionColumn(name) if name in apart else learn_column(name, came, weights, impute=impute)
+        for name, came in zip(names, given, strict=True)
+    )
     return TableCoding(tuple(columns), has_names=table.names is not None)
+
+
+def column_name(names: Sequence[str], column: str | int) -> str:
+    """Name of a column given by its name or its number."""
+    if isinstance(column, str) and column in names:
+        return column
+    if not isinstance(column, str) and 0 <= column < len(names):
+        return names[column]
+    raise DataError(
+        f"latent names the column {column!r}, which X does not have. Its columns are: {', '.join(names[:20])}"
+        f"{', ...' if len(names) > 20 else ''}; without names they go by their numbers, from 0."
+    )
 
 
 @dataclass(frozen=True)

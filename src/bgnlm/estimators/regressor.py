@@ -48,7 +48,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         "concave", of the function of it; "deep", over the weights of all layers; "bayesian" averages over them instead;
         or `bgnlm.search.ProjectionWeights`.
     latent
-        Latent components; there are none yet.
+        Latent components that models can have, for example ``[AR1("time"), Grouped("subject")]``; see `bgnlm.latent`.
+        The columns they name are no inputs, unless `keep` has them.
     keep
         Features, or their texts, that stay in every population.
     missing

@@ -14,22 +14,25 @@ from bgnlm.kernels._jit import jit
 def factorise_band(band):
     """Replace a banded matrix by its Cholesky factor and return the log determinant; NaN if it is not positive."""
     n, width = band.shape
-    log_determinant = 0.0
+    log_determinant, product = 0.0, 1.0
     for i in range(n):
-        for d in range(min(i, width - 1), -1, -1):
-            j = i - d
+        reach = min(i, width - 1)
+        pivot = band[i, 0]
+        for d in range(reach, 0, -1):
             total = band[i, d]
-            for e in range(d + 1, min(i, width - 1) + 1):
-                if e - d < width:
-                    total -= band[i, e] * band[j, e - d]
-            if d > 0:
-                band[i, d] = total / band[j, 0]
-            else:
-                if not total > 0.0:
-                    return math.nan
-                band[i, 0] = math.sqrt(total)
-                log_determinant += math.log(total)
-    return log_determinant
+            for e in range(d + 1, reach + 1):
+                total -= band[i, e] * band[i - d, e - d]
+            total /= band[i - d, 0]
+            band[i, d] = total
+            pivot -= total * total
+        if not pivot > 0.0:
+            return math.nan
+        band[i, 0] = math.sqrt(pivot)
+        product *= pivot  # of many pivots at a time: a logarithm takes longer
+        if not 1e-100 < product < 1e100:
+            log_determinant += math.log(product)
+            product = 1.0
+    return log_determinant + math.log(product)
 
 
 @jit
@@ -42,8 +45,9 @@ def solve_lower(factor, values):
             if f != 0.0:
                 for a in range(values.shape[1]):
                     values[i, a] -= f * values[i - d, a]
+        inverse = 1.0 / factor[i, 0]
         for a in range(values.shape[1]):
-            values[i, a] /= factor[i, 0]
+            values[i, a] *= inverse
 
 
 @jit
@@ -51,8 +55,9 @@ def solve_upper(factor, values):
     """Replace each column of `values` by the solution with the transposed factor."""
     n, width = factor.shape
     for i in range(n - 1, -1, -1):
+        inverse = 1.0 / factor[i, 0]
         for a in range(values.shape[1]):
-            values[i, a] /= factor[i, 0]
+            values[i, a] *= inverse
         for d in range(1, min(i, width - 1) + 1):
             f = factor[i, d]
             if f != 0.0:

@@ -2,7 +2,8 @@
 
 The linear predictor of observation i is offset_i + sum_k loading_ik x_(t(i), k) + z_i' b: `x` are K fields at
 positions t, kept interleaved (t K + k) so that their precision is a narrow band, and `b` is the border: coefficients,
-and effects that are not along these positions. Given a band, the border is eliminated by its Schur complement.
+and effects that are not along these positions; the rows of `border` are its columns z. Given a band, the border is
+eliminated by its Schur complement.
 """
 
 import math
@@ -10,54 +11,56 @@ import math
 import numpy as np
 
 from bgnlm.kernels import banded
-from bgnlm.kernels._jit import jit
-from bgnlm.kernels.families import higher_terms, row_terms
+from bgnlm.kernels._jit import inlined_jit, jit, reordering_jit
+from bgnlm.kernels.families import row_terms
 
 _MAX_STEPS = 100
 _HALVINGS = 30
-_NEGLIGIBLE = 1e-5  # correlation
+_NEGLIGIBLE = 1e-3  # correlation
 
 
-@jit
+@reordering_jit
 def predict_rows(offset, border, place, loadings, field, coefficients, eta):
     """The linear predictor."""
     n_fields = loadings.shape[1]
     for i in range(len(eta)):
-        total = offset[i]
+        eta[i] = offset[i]
+    for a in range(len(border)):
+        c = coefficients[a]
+        for i in range(len(eta)):
+            eta[i] += c * border[a, i]
+    for i in range(len(eta)):
         first = place[i] * n_fields
         for k in range(n_fields):
-            total += loadings[i, k] * field[first + k]
-        for a in range(border.shape[1]):
-            total += border[i, a] * coefficients[a]
-        eta[i] = total
+            eta[i] += loadings[i, k] * field[first + k]
 
 
-@jit
+@inlined_jit
 def _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur):
     """The negative Hessian: band, cross block and border block."""
-    n_fields, size = loadings.shape[1], border.shape[1]
-    band[:] = prior_band
-    cross[:] = 0.0
-    schur[:] = prior_border
+    n_fields, size = loadings.shape[1], len(border)
+    for j in range(len(band)):
+        for d in range(band.shape[1]):
+            band[j, d] = prior_band[j, d]
+        for a in range(size):
+            cross[j, a] = 0.0
     for i in range(len(information)):
-        w = information[i]
         first = place[i] * n_fields
         for k in range(n_fields):
-            weighted = w * loadings[i, k]
-            if weighted == 0.0:
-                continue
+            weighted = information[i] * loadings[i, k]
             for m in range(k + 1):
                 band[first + k, k - m] += weighted * loadings[i, m]
             for a in range(size):
-                cross[first + k, a] += weighted * border[i, a]
-        for a in range(size):
-            weighted = w * border[i, a]
-            if weighted != 0.0:
-                for c in range(a + 1):
-                    schur[a, c] += weighted * border[i, c]
+                cross[first + k, a] += weighted * border[a, i]
+    for a in range(size):
+        for c in range(a + 1):
+            total = prior_border[a, c]
+            for i in range(len(information)):
+                total += information[i] * border[a, i] * border[c, i]
+            schur[a, c] = total
 
 
-@jit
+@inlined_jit
 def _penalty(prior_band, prior_border, field, coefficients, field_pull, border_pull):
     """Half the prior's quadratic form; fills its gradient."""
     banded.multiply_band(prior_band, field, field_pull)
@@ -73,7 +76,7 @@ def _penalty(prior_band, prior_border, field, coefficients, field_pull, border_p
     return 0.5 * total
 
 
-@jit
+@reordering_jit
 def find_mode(
     family,
     dispersion,
@@ -98,88 +101,83 @@ def find_mode(
     the number of steps (negative: not converged). `band` and `schur` end as Cholesky factors, of the band and of the
     Schur complement; `cross` as the solution with the first of these.
     """
-    n, n_fields, size = len(y), loadings.shape[1], border.shape[1]
+    n, n_fields, size = len(y), loadings.shape[1], len(border)
     eta, score, information = np.empty(n), np.empty(n), np.empty(n)
     field_pull, border_pull = np.empty(len(field)), np.empty(size)
-    field_step, border_step = np.empty((len(field), 1)), np.empty(size)
-    new_field, new_coefficients = field.copy(), coefficients.copy()
-    predict_rows(offset, border, place, loadings, field, coefficients, eta)
-    value = row_terms(family, dispersion, y, weights, eta, score, information)
-    value -= _penalty(prior_band, prior_border, field, coefficients, field_pull, border_pull)
-    for step in range(_MAX_STEPS):
-        _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur)
-        log_determinant = banded.factorise_band(band)
-        if math.isnan(log_determinant):
-            return value, math.nan, -1
-        banded.solve_lower(band, cross)
+    field_step, border_step = np.zeros((len(field), 1)), np.zeros(size)
+    tried_field, tried_coefficients = np.empty(len(field)), np.empty(size)
+    value, length = -math.inf, 0.0
+    n_steps, n_halvings = 0, 0
+    while n_steps < _MAX_STEPS and n_halvings < _HALVINGS:
         for j in range(len(field)):
-            for a in range(size):
-                v = cross[j, a]
-                if v != 0.0:
-                    for c in range(a + 1):
-                        schur[a, c] -= v * cross[j, c]
-        log_determinant += banded.factorise(schur)
-        if math.isnan(log_determinant):
-            return value, math.nan, -1
-        # Gradient, then the Newton step
+            tried_field[j] = field[j] + length * field_step[j, 0]
+        for a in range(size):
+            tried_coefficients[a] = coefficients[a] + length * border_step[a]
+        predict_rows(offset, border, place, loadings, tried_field, tried_coefficients, eta)
+        found = row_terms(family, dispersion, y, weights, eta, score, information)
+        found -= _penalty(prior_band, prior_border, tried_field, tried_coefficients, field_pull, border_pull)
+        # The last steps change nothing but rounding.
+        if not found >= value - 1e-10 * (1.0 + abs(found)):
+            length *= 0.5
+            n_halvings += 1
+            continue
+        value, length, n_halvings = found, 1.0, 0
+        n_steps += 1
+        for j in range(len(field)):
+            field[j] = tried_field[j]
+        for a in range(size):
+            coefficients[a] = tried_coefficients[a]
+        _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur)
         for j in range(len(field)):
             field_step[j, 0] = -field_pull[j]
         for a in range(size):
             border_step[a] = -border_pull[a]
+            for i in range(n):
+                border_step[a] += score[i] * border[a, i]
         for i in range(n):
             first = place[i] * n_fields
             for k in range(n_fields):
                 field_step[first + k, 0] += score[i] * loadings[i, k]
-            for a in range(size):
-                border_step[a] += score[i] * border[i, a]
+        log_determinant = banded.factorise_band(band)
+        if math.isnan(log_determinant):
+            break
+        banded.solve_lower(band, cross)
         banded.solve_lower(band, field_step)
-        for j in range(len(field)):
-            for a in range(size):
-                border_step[a] -= cross[j, a] * field_step[j, 0]
         decrement = 0.0
         for j in range(len(field)):
-            decrement += field_step[j, 0] * field_step[j, 0]
+            step = field_step[j, 0]
+            decrement += step * step
+            for a in range(size):
+                v = cross[j, a]
+                border_step[a] -= v * step
+                for c in range(a + 1):
+                    schur[a, c] -= v * cross[j, c]
+        log_determinant += banded.factorise(schur)
+        if math.isnan(log_determinant):
+            break
         banded.solve_dense_lower(schur, border_step)
         for a in range(size):
             decrement += border_step[a] * border_step[a]
         if decrement < tolerance:
-            return value, log_determinant, step + 1
+            return value, log_determinant, n_steps
         banded.solve_dense_upper(schur, border_step)
         for j in range(len(field)):
             for a in range(size):
                 field_step[j, 0] -= cross[j, a] * border_step[a]
         banded.solve_upper(band, field_step)
-        length = 1.0
-        for _ in range(_HALVINGS):
-            for j in range(len(field)):
-                new_field[j] = field[j] + length * field_step[j, 0]
-            for a in range(size):
-                new_coefficients[a] = coefficients[a] + length * border_step[a]
-            predict_rows(offset, border, place, loadings, new_field, new_coefficients, eta)
-            found = row_terms(family, dispersion, y, weights, eta, score, information)
-            found -= _penalty(prior_band, prior_border, new_field, new_coefficients, field_pull, border_pull)
-            # The last steps change nothing but rounding.
-            if found >= value - 1e-10 * (1.0 + abs(value)):
-                break
-            length *= 0.5
-        else:
-            return value, math.nan, -1
-        value = found
-        field[:] = new_field
-        coefficients[:] = new_coefficients
     return value, math.nan, -1
 
 
 @jit
 def border_scores(border, place, loadings, band, cross, schur, out):
     """Rows u_i with u_i . u_j the part of Cov(eta_i, eta_j) that comes from not knowing the border."""
-    n_fields, size = loadings.shape[1], border.shape[1]
+    n_fields, size = loadings.shape[1], len(border)
     solved = cross.copy()
     banded.solve_upper(band, solved)
-    for i in range(len(border)):
+    for i in range(len(out)):
         first = place[i] * n_fields
         for a in range(size):
-            total = border[i, a]
+            total = border[a, i]
             for k in range(n_fields):
                 total -= loadings[i, k] * solved[first + k, a]
             out[i, a] = total
@@ -187,48 +185,7 @@ def border_scores(border, place, loadings, band, cross, schur, out):
 
 
 @jit
-def correct(
-    family, dispersion, y, weights, eta, place, loadings, band, scores, starts, rows, lengths, enough, variances
-):
-    """Second-order correction of the inner Laplace approximation, to be added to its logarithm.
-
-    (1/8) sum l4 s^4 + (1/12) l3' C^(o3) l3 + (1/8) a' C a with C = Cov(eta), s^2 = diag C, a = l3 o s^2. `starts` says
-    where the observations of each position begin; they are sorted by position. Fills `variances` = s^2. Pairs are left
-    out where the first term, and with it the others, is not `enough` to matter.
-    """
-    n, n_fields, size = len(y), loadings.shape[1], scores.shape[1]
-    third, fourth = np.empty(n), np.empty(n)
-    higher_terms(family, dispersion, y, weights, eta, third, fourth)
-    _field_variances(loadings, band, starts, rows, lengths, variances)
-    quartic, bound = 0.0, 0.0
-    for i in range(n):
-        for a in range(size):
-            variances[i] += scores[i, a] * scores[i, a]
-        quartic += fourth[i] * variances[i] ** 2
-        bound += abs(fourth[i]) * variances[i] ** 2
-    if bound / 8.0 < enough:
-        return quartic / 8.0
-    pull, border_pull = np.zeros((len(band), 1)), np.zeros(size)
-    for i in range(n):
-        a_i = third[i] * variances[i]
-        for k in range(n_fields):
-            pull[place[i] * n_fields + k, 0] += a_i * loadings[i, k]
-        for a in range(size):
-            border_pull[a] += a_i * scores[i, a]
-    banded.solve_lower(band, pull)
-    square = 0.0
-    for j in range(len(band)):
-        square += pull[j, 0] * pull[j, 0]
-    for a in range(size):
-        square += border_pull[a] * border_pull[a]
-    cubic = _border_cubes(third, scores)
-    if n_fields:
-        cubic += _field_cubes(third, place, loadings, band, scores, starts, rows, lengths)
-    return quartic / 8.0 + cubic / 12.0 + square / 8.0
-
-
-@jit
-def _border_cubes(third, scores):
+def border_cubes(third, scores):
     """Sum over all pairs of l3_i l3_j (u_i . u_j)^3, by third moments or by pairs, whichever is less."""
     n, size = scores.shape
     total = 0.0
@@ -252,14 +209,16 @@ def _border_cubes(third, scores):
 
 
 @jit
-def _field_variances(loadings, band, starts, rows, lengths, variances):
-    """Variances of the observations' fields given the border, from the band of the inverse."""
-    n_fields = loadings.shape[1]
-    variances[:] = 0.0
+def field_variances(loadings, band, starts, rows, lengths, variances):
+    """Variances of the observations' fields given the border, from the band of the inverse; 0 without fields.
+
+    `starts` says where the observations of each position begin; they are sorted by position.
+    """
+    n_fields, width = loadings.shape[1], band.shape[1]
     if n_fields == 0:
         return
-    width = band.shape[1]
-    lengths[:] = 0
+    for r in range(len(lengths)):
+        lengths[r] = 0
     for t in range(len(starts) - 2, -1, -1):
         for k in range(n_fields - 1, -1, -1):
             i = t * n_fields + k
@@ -287,11 +246,12 @@ def _block(one, other, t, s, rows, lengths):
 
 
 @jit
-def _field_cubes(third, place, loadings, band, scores, starts, rows, lengths):
+def field_cubes(third, place, loadings, band, scores, starts, rows, lengths):
     """Sum over all pairs of l3_i l3_j (C_ij^3 - (u_i . u_j)^3); pairs too far apart for their fields are left out."""
     n_fields, size = loadings.shape[1], scores.shape[1]
     diagonal = np.zeros(len(band))
-    lengths[:] = 0
+    for r in range(len(lengths)):
+        lengths[r] = 0
     total = 0.0
     n_positions = len(starts) - 1
     for t in range(n_positions - 1, -1, -1):
@@ -308,12 +268,45 @@ def _field_cubes(third, place, loadings, band, scores, starts, rows, lengths):
                 s = place[j]
                 if s == t and j > i:
                     continue
-                near = _block(loadings[i], loadings[j], t, s, rows, lengths)
-                if near == 0.0:
-                    continue
+                if n_fields == 1:  # the most common case, without the loops
+                    near = loadings[i, 0] * loadings[j, 0] * rows[t % len(rows), s - t]
+                else:
+                    near = _block(loadings[i], loadings[j], t, s, rows, lengths)
                 far = 0.0
                 for a in range(size):
                     far += scores[i, a] * scores[j, a]
                 cube = near * (near * near + 3.0 * near * far + 3.0 * far * far)
                 total += (1.0 if i == j else 2.0) * third[i] * third[j] * cube
     return total
+
+
+@jit
+def predictive_variances(band, cross, schur, nodes, loadings, border, out):
+    """Variances of new linear predictors: row i loads on the fields `nodes[i]` and on `border[:, i]`."""
+    n, width = band.shape
+    size = len(border)
+    along, rest = np.zeros(n), np.empty(size)
+    for i in range(len(out)):
+        first = n
+        for e in range(nodes.shape[1]):
+            if loadings[i, e] != 0.0:
+                along[nodes[i, e]] += loadings[i, e]
+                first = min(first, nodes[i, e])
+        for a in range(size):
+            rest[a] = border[a, i]
+        variance = 0.0
+        for j in range(first, n):
+            value = along[j]
+            for d in range(1, min(j - first, width - 1) + 1):
+                value -= band[j, d] * along[j - d]
+            value /= band[j, 0]
+            along[j] = value
+            variance += value * value
+            for a in range(size):
+                rest[a] -= cross[j, a] * value
+        banded.solve_dense_lower(schur, rest)
+        for a in range(size):
+            variance += rest[a] * rest[a]
+        out[i] = variance
+        for j in range(first, n):
+            along[j] = 0.0

@@ -83,11 +83,13 @@ class Bridge(NamedTuple):
 class LatentField(Protocol):
     """What a latent component has to tell; users can write their own.
 
-    `by_label`: whether the values of the column are labels, in no order, instead of positions. `is_pinned`: whether
-    the field is 0 at the first position by definition.
+    `by_label`: whether the values of the column are labels, in no order, instead of positions. `by_rank`: whether
+    positions count by their order, one step from each to the next. `is_pinned`: whether the field is 0 at the first
+    position by definition.
     """
 
     by_label: ClassVar[bool]
+    by_rank: ClassVar[bool]
     is_pinned: ClassVar[bool]
 
     @property
@@ -113,7 +115,7 @@ class LatentField(Protocol):
         """Banded precision matrix over sorted positions: entry [t, d] is that of (t, t - d)."""
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
-        """Hyperparameters by name, in natural units."""
+        """Hyperparameters by name, in natural units; standard deviations have names that begin with "sd"."""
 
     def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
         """Return the field elsewhere, given where it is known."""
@@ -139,6 +141,7 @@ class IID:
     precision_prior: Gamma = PAPER_PRECISION
 
     by_label: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 1
@@ -180,6 +183,7 @@ class Grouped:
     precision_prior: Gamma = PAPER_PRECISION
 
     by_label: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
     n_hyperparameters: ClassVar[int] = 1
 
@@ -220,6 +224,7 @@ class RW1:
     precision_prior: Gamma = PAPER_PRECISION
 
     by_label: ClassVar[bool] = False
+    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = True
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 1
@@ -254,9 +259,10 @@ class RW1:
         """Brownian bridge inside, Brownian motion beyond the ends."""
         left, right, before, after = _neighbours(positions, wanted)
         inside = np.isfinite(before) & np.isfinite(after)
-        span = np.where(inside, before + after, 1.0)
-        right_weight = np.where(inside, before / span, np.where(np.isfinite(after), 1.0, 0.0))
-        distance = np.where(inside, before * after / span, np.where(np.isfinite(before), before, after))
+        nearest = np.where(np.isfinite(before), before, after)
+        one, other = np.where(inside, before, 0.0), np.where(inside, after, 1.0)
+        right_weight = np.where(inside, one / (one + other), np.where(np.isfinite(after), 1.0, 0.0))
+        distance = np.where(inside, one * other / (one + other), nearest)
         return Bridge(left, right, 1.0 - right_weight, right_weight, distance * math.exp(-hyperparameters[0]))
 
 
@@ -272,6 +278,7 @@ class AR1:
     correlation_prior: Normal = Normal(0.0, 0.15)
 
     by_label: ClassVar[bool] = False
+    by_rank: ClassVar[bool] = True
     is_pinned: ClassVar[bool] = False
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 2
@@ -302,14 +309,13 @@ class AR1:
         return {"sd": math.exp(-0.5 * hyperparameters[0]), "correlation": math.tanh(0.5 * hyperparameters[1])}
 
     def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:
-        """Fractions of a step inside; beyond the ends steps have the median length of those inside."""
+        """Given both neighbours; fractions of a step count as such."""
         left, right, before, after = _neighbours(positions, wanted)
-        step = float(np.median(np.diff(positions))) if len(positions) > 1 else 1.0
-        inside = np.isfinite(before) & np.isfinite(after)
-        span = np.where(inside, before + after, step)
         rho = math.tanh(0.5 * hyperparameters[1])
+        inside = np.isfinite(before) & np.isfinite(after)
+        between = _power(rho, np.where(inside, before + after, np.inf))
         return _stationary_bridge(
-            left, right, _power(rho, before / span), _power(rho, after / span), inside, rho, hyperparameters[0]
+            left, right, _power(rho, before), _power(rho, after), inside, between, hyperparameters[0]
         )
 
 
@@ -325,6 +331,7 @@ class OU:
     decay_prior: Normal = Normal(0.0, 0.2)
 
     by_label: ClassVar[bool] = False
+    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 2

@@ -10,9 +10,10 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.kernels import banded
 from bgnlm.kernels.families import row_terms
-from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior
+from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, standards
 from bgnlm.latent.layout import Layout, Placed, lay_out
 from bgnlm.latent.nested_laplace import Integrated, OuterMode, integrate
+from bgnlm.latent.place import describe
 from bgnlm.likelihood.surrogate import QuadraticSurrogate
 
 OFFSET = "offset"
@@ -35,6 +36,8 @@ class LatentModels:
         Whether the offset is a component too, the one after the others; models without it have none.
     max_components
         R, the number of latent components a model can have; None for all.
+    scale
+        Unit of a Gaussian response: it was divided by this, and priors are about the quotient.
     """
 
     response: LatentResponse
@@ -42,11 +45,12 @@ class LatentModels:
     slopes: SlopePrior
     selects_offset: bool = False
     max_components: int | None = None
+    scale: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
         """The components in words."""
-        fields = tuple(name_of(component.field) for component in self.placed)
+        fields = tuple(describe(component.field) for component in self.placed)
         return (*fields, OFFSET) if self.selects_offset else fields
 
     @property
@@ -67,7 +71,9 @@ class LatentModels:
         the model alone, not on others scored before.
         """
         inner = self.inner(columns, components)
-        return integrate(inner, self._known(components) if columns.shape[1] else ())
+        found = integrate(inner, self._known(components) if columns.shape[1] else ())
+        units = float(self.response.weights.sum()) * math.log(self.scale)
+        return found._replace(log_marginal=found.log_marginal - units)
 
     def log_marginal(self, columns: FloatArray, components: Components) -> float:
         """Log p(y | m); -inf where it cannot be computed."""
@@ -96,7 +102,9 @@ class LatentModels:
         weights = np.maximum(weights, 1e-300)
         layout = inner.layout
         working = eta - inner.offset + score / weights
-        everything = np.column_stack([np.ones(len(eta)), layout.border, design[layout.order], working])
+        centres, scales = standards(design, self.response.weights)
+        unit = ((design - centres) / scales)[layout.order]
+        everything = np.column_stack([np.ones(len(eta)), layout.border, unit, working])
         gram = (everything * weights[:, None]).T @ everything
         n_fields = len(layout.along)
         if n_fields:
@@ -112,7 +120,7 @@ class LatentModels:
             gram[1:n_first, 1:n_first] += prior[1 + len(places) :, 1 + len(places) :]
         left = np.linalg.solve(gram[:n_first, :n_first], gram[:n_first, n_first:])
         gram = gram[n_first:, n_first:] - gram[n_first:, :n_first] @ left
-        own = precision * inner.prior_squares(design, dispersion)
+        own = precision * inner.unit(dispersion) * inner.squares(scales)
         return _as_surrogate(gram, own, places, found.log_marginal)
 
     def _known(self, components: Components) -> tuple[OuterMode, ...]:
@@ -137,13 +145,6 @@ class LatentModels:
     @cached_property
     def _modes(self) -> dict[Components, tuple[OuterMode, ...]]:
         return {}
-
-
-def name_of(field: object) -> str:
-    """A component in words, for example "AR1(pos)"."""
-    slope = getattr(field, "slope", None)
-    column = getattr(field, "column", "")
-    return f"{type(field).__name__}({column}{'' if slope is None else f', slope={slope}'})"
 
 
 def _as_surrogate(

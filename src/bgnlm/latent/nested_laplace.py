@@ -17,9 +17,14 @@ from bgnlm.latent.inner import Inner, InnerLaplace, Mode
 _STEP = 0.05  # of differences, in units of the hyperparameters
 _GAIN = 2e-3  # nats that another step has to promise
 _MAX_STEPS = 40
+_HALVINGS = 10
 _LONGEST = 3.0
-_SPACING = 1.25  # of the grid, in standard deviations
-_FLOOR = 5.0  # nats below the mode where the grid ends
+_FLATTEST = 0.05  # second derivative of a hyperparameter that the data tell nothing of
+_DIFFERENT = 0.5  # of the logarithm of second derivatives
+_GRID_TOLERANCE = 1e-5  # of the squared Newton decrement; the weights of the grid do not need more
+_MOST_ON_GRID = 2  # hyperparameters
+_ABOVE = 0.5  # nats that a grid may be higher than its mode
+_ATTEMPTS = 3
 _MAX_POINTS = 400  # of one grid
 _SAME = 0.7  # standard deviations between starts that have led to the same mode
 _NEGLIGIBLE = 12.0  # nats below the best mode
@@ -52,6 +57,29 @@ class Node(NamedTuple):
     mode: Mode
 
 
+class Point(NamedTuple):
+    """A point of a lattice: hyperparameters, what they count for, log integrand, fields and coefficients."""
+
+    place: FloatArray
+    value: float
+    log_integrand: float
+    mode: Mode
+
+
+class Grid(NamedTuple):
+    """Nodes around a mode, and the highest point that was met there."""
+
+    nodes: list[Node]
+    top: Point | OuterMode
+
+
+class Mesh(NamedTuple):
+    """Distance of the points of a lattice, in standard deviations, and nats below the mode where it ends."""
+
+    spacing: float
+    floor: float
+
+
 class Integrated(NamedTuple):
     """A model with its hyperparameters summed out.
 
@@ -75,46 +103,59 @@ class Integrated(NamedTuple):
 
 def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: bool = True) -> Integrated:
     """Sum out the hyperparameters; from `known` modes of a similar model, or from all starts."""
-    modes = _modes(inner, known)
-    if not modes:
+    found = _modes(inner, known)
+    if not found:
         return Integrated(-math.inf, (), (), 0.0)
-    grids = [_grid(inner, modes, number) for number in range(len(modes))]
+    for _ in range(_ATTEMPTS):
+        modes = _that_matter(found)
+        grids = [_grid(inner, modes, number) for number in range(len(modes))]
+        both = zip(modes, grids, strict=True)
+        higher = [grid.top for mode, grid in both if grid.top.log_integrand > mode.log_integrand + _ABOVE]
+        if not higher:
+            break
+        for top in higher:  # a grid that goes up further than its mode has come to another one
+            _add(found, _climb(inner, top.place, top.mode, None))
     masses, corrections, nodes = [], [], []
     for mode, grid in zip(modes, grids, strict=True):
         correction = 0.0
         if corrected:
             there = inner.evaluate(mode.place, mode.mode)
-            correction = inner.correction(mode.place, there)[0] if there.log_integrand > -math.inf else 0.0
+            correction = inner.correction(mode.place, there) if there.log_integrand > -math.inf else 0.0
             if not math.isfinite(correction):
                 correction = 0.0
         corrections.append(correction)
-        masses.append(_log_sum([node.log_weight for node in grid]) + correction)
-        nodes += [node._replace(log_weight=node.log_weight + correction) for node in grid]
+        masses.append(_log_sum([node.log_weight for node in grid.nodes]) + correction)
+        nodes += [node._replace(log_weight=node.log_weight + correction) for node in grid.nodes]
     total = _log_sum(masses)
     if not math.isfinite(total):
         return Integrated(-math.inf, (), (), 0.0)
     nodes = [node._replace(log_weight=node.log_weight - total) for node in nodes]
     average = sum(math.exp(mass - total) * c for mass, c in zip(masses, corrections, strict=True))
-    return Integrated(total, tuple(modes), tuple(nodes), average)
+    return Integrated(total, tuple(found), tuple(nodes), average)
+
+
+def _that_matter(modes: Sequence[OuterMode]) -> list[OuterMode]:
+    best = max(mode.log_integrand for mode in modes)
+    return [mode for mode in modes if mode.log_integrand > best - _NEGLIGIBLE]
 
 
 def starts_of(inner: InnerLaplace) -> list[FloatArray]:
     """Every component present and nearly absent; with many components not all combinations."""
     fields = [component.field for component in inner.layout.placed]
-    rest = []
+    # A process along the observations can be the noise, which is then nearly absent itself.
+    rest: list[list[float]] = [[]]
     if inner.has_dispersion:
-        rest.append(_dispersion_start(inner))
+        rest = [[_dispersion_start(inner)], *([[inner.dispersion_prior.mode]] if fields else [])]
     if inner.integrates_slopes:
-        rest.append(0.0)
+        rest = [[*before, 0.0] for before in rest]
     choices: list[tuple[tuple[float, ...], ...]]
     if len(fields) <= 2:
         choices = list(itertools.product(*(field.starts for field in fields)))
     else:
         present, absent = [field.starts[0] for field in fields], [field.starts[-1] for field in fields]
         alone = [(*absent[:j], field.starts[0], *absent[j + 1 :]) for j, field in enumerate(fields)]
-        without = [(*present[:j], field.starts[-1], *present[j + 1 :]) for j, field in enumerate(fields)]
-        choices = [tuple(present), tuple(absent), *alone, *without]
-    return [np.array([*itertools.chain(*choice), *rest], dtype=np.float64) for choice in choices]
+        choices = [tuple(present), tuple(absent), *alone]
+    return [np.array([*itertools.chain(*choice), *after], dtype=np.float64) for choice in choices for after in rest]
 
 
 def _dispersion_start(inner: InnerLaplace) -> float:
@@ -135,21 +176,27 @@ def _modes(inner: InnerLaplace, known: Sequence[OuterMode]) -> list[OuterMode]:
             return []
         return [OuterMode(place, np.empty((0, 0)), there.mode, there.log_integrand)]
     if known and all(len(mode.place) == size for mode in known):
-        for mode in known:
-            _add(found, _climb(inner, mode.place, _fitting(inner, mode.mode), mode.axes))
+        nearby = sorted(known, key=lambda mode: -mode.log_integrand)
+        _add(found, _climb(inner, nearby[0].place, _fitting(inner, nearby[0].mode), nearby[0].axes))
+        # What columns explain, a component need not: it may be nearly absent here and not in the similar model.
+        others: list[tuple[FloatArray, FloatArray | None]] = [(mode.place, mode.axes) for mode in nearby[1:]]
+        others += [(start, None) for start in starts_of(inner)[1:]]
+        for place, axes in others:
+            highest = max((mode.log_integrand for mode in found), default=-math.inf)
+            there = inner.evaluate(place, _fitting(inner, nearby[0].mode), _GRID_TOLERANCE)
+            # With a dispersion, its value decides how a place looks, and only climbing tells.
+            if inner.has_dispersion or there.log_integrand > highest - _NEGLIGIBLE:
+                _add(found, _climb(inner, place, there.mode, axes))
     else:
         beginning = inner.start()
         for start in starts_of(inner):
             _add(found, _climb(inner, start, beginning, None))
-    if not found:
-        return []
-    best = max(mode.log_integrand for mode in found)
-    return [mode for mode in found if mode.log_integrand > best - _NEGLIGIBLE]
+    return found
 
 
 def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
     """The mode of a model with other columns as a start: its fields, and its intercept."""
-    size = inner.border.shape[1]
+    size = len(inner.border)
     if len(mode.border) == size:
         return mode
     border = np.zeros(size)
@@ -163,8 +210,10 @@ def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
 def _add(found: list[OuterMode], mode: OuterMode | None) -> None:
     if mode is None:
         return
-    for other in found:
+    for number, other in enumerate(found):
         if min(_distance(other, mode.place), _distance(mode, other.place)) < _SAME:
+            if mode.log_integrand > other.log_integrand:
+                found[number] = mode
             return
     found.append(mode)
 
@@ -174,30 +223,48 @@ def _distance(mode: OuterMode, place: FloatArray) -> float:
 
 
 def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray | None) -> OuterMode | None:
-    """Newton's method by differences; `axes` known from a similar model save the second derivatives."""
-    size = len(place)
+    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model."""
     there = inner.evaluate(place, mode)
     if there.log_integrand == -math.inf:
         return None
+    gradient, diagonal = _slopes(inner, place, there)
+    covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None)) if axes is None else axes @ axes.T
     for _ in range(_MAX_STEPS):
-        gradient, diagonal = _slopes(inner, place, there)
-        if axes is None or not np.isfinite(gradient).all():
-            axes = _axes(inner, place, there, diagonal)
-        along = axes.T @ gradient  # in standard deviations
-        promise = 0.5 * float(along @ along)
-        if promise < _GAIN:
-            return OuterMode(place, axes, there.mode, there.log_integrand)
-        step = axes @ along
+        step = covariance @ gradient
+        if 0.5 * float(gradient @ step) < _GAIN:
+            further = inner.evaluate(place + step, there.mode)
+            if further.log_integrand > there.log_integrand:
+                place, there = place + step, further
+            break
         step *= min(1.0, _LONGEST / float(np.abs(step).max()))
-        for _ in range(12):
+        for _ in range(_HALVINGS):
             further = inner.evaluate(place + step, there.mode)
             if further.log_integrand > there.log_integrand:
                 break
             step *= 0.4
         else:
-            return OuterMode(place, _axes(inner, place, there, diagonal), there.mode, there.log_integrand)
-        place, there, axes = place + step, further, axes if size and promise < 0.5 else None
-    return OuterMode(place, _axes(inner, place, there, None), there.mode, there.log_integrand)
+            break
+        place, there, before = place + step, further, gradient
+        gradient, diagonal = _slopes(inner, place, there)
+        covariance = _updated(covariance, step, before - gradient)
+    if axes is None or _far(axes, diagonal):
+        axes = _axes(inner, place, there, diagonal)
+    return OuterMode(place, axes, there.mode, there.log_integrand)
+
+
+def _updated(covariance: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """Update the inverse of the negative Hessian after a step (Broyden, Fletcher, Goldfarb, Shanno)."""
+    along = float(step @ change)
+    if not along > 1e-8 * float(step @ step):
+        return covariance
+    left = np.eye(len(step)) - np.outer(step, change) / along
+    return np.asarray(left @ covariance @ left.T + np.outer(step, step) / along)
+
+
+def _far(axes: FloatArray, diagonal: FloatArray) -> bool:
+    """Whether second derivatives differ much from those that these axes stand for."""
+    curvature = np.diag(np.linalg.inv(axes @ axes.T))
+    return bool((np.abs(np.log(np.clip(-diagonal, _FLATTEST, None) / curvature)) > _DIFFERENT).any())
 
 
 def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[FloatArray, FloatArray]:
@@ -213,11 +280,9 @@ def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[Float
     return gradient, diagonal
 
 
-def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray | None) -> FloatArray:
+def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray) -> FloatArray:
     """Principal axes of the negative Hessian; where it is not positive, as wide as a hyperparameter can be."""
     size = len(place)
-    if diagonal is None:
-        diagonal = _slopes(inner, place, there)[1]
     hessian = np.diag(diagonal)
     for j, k in itertools.combinations(range(size), 2):
         values = []
@@ -229,62 +294,92 @@ def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatA
     if not np.isfinite(hessian).all():
         return np.eye(size)
     curvature, axes = np.linalg.eigh(-hessian)
-    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), 0.05, None)))
+    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), _FLATTEST, None)))
 
 
-def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> list[Node]:
+def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> Grid:
     """Nodes around a mode whose weights add up to its mass."""
     mode = modes[number]
     size = len(mode.place)
     if size == 0:
-        return [Node(mode.place, mode.log_integrand, mode.mode)]
-    volume = math.log(abs(np.linalg.det(mode.axes))) + size * math.log(_SPACING)
-    if size <= 2:
-        lattice = _flood(inner, modes, number)
-        return [Node(place, value + volume, there) for place, value, there in lattice.values()]
-    # Along each axis alone; together as if the axes did not depend on each other.
-    log_ratios, nodes = 0.0, []
+        return Grid([Node(mode.place, mode.log_integrand, mode.mode)], mode)
+    mesh = _mesh(inner)
+    volume = math.log(abs(np.linalg.det(mode.axes))) + size * math.log(mesh.spacing)
+    if size > _MOST_ON_GRID:
+        return _star(inner, modes, number, mesh, volume)
+    points = _flood(inner, modes, number, mesh, range(size)).values()
+    nodes = [Node(point.place, point.value + volume, point.mode) for point in points]
+    return Grid(nodes, max(points, key=lambda point: point.log_integrand))
+
+
+def _mesh(inner: InnerLaplace) -> Mesh:
+    """As fine as it can be afforded, and finer where dispersions make posteriors skew."""
+    if inner.n_hyperparameters == 1:
+        return Mesh(0.9, 7.0)
+    is_plain = inner.n_hyperparameters == _MOST_ON_GRID and not inner.has_dispersion and not inner.integrates_slopes
+    return Mesh(1.4, 4.0) if is_plain else Mesh(1.0, 6.0)
+
+
+def _star(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh, volume: float) -> Grid:
+    """Integrals along each axis, multiplied as if the axes did not depend on each other.
+
+    What is left stands for the distribution: two points on each axis, as far out as it takes for all of them together
+    to have its variances, each side with its own.
+    """
+    mode = modes[number]
+    size = len(mode.place)
+    mass, sides, tops = mode.log_integrand + volume, [], []
     for j in range(size):
-        line = _flood(inner, modes, number, axis=j)
-        values = [value for _, value, _ in line.values()]
-        log_ratios += _log_sum(values) - mode.log_integrand
-        nodes += [(place, value, there) for point, (place, value, there) in line.items() if any(point)]
-    mass = mode.log_integrand + volume + log_ratios
-    nodes.append((mode.place, mode.log_integrand, mode.mode))
-    total = _log_sum([value for _, value, _ in nodes])
-    return [Node(place, value - total + mass, there) for place, value, there in nodes]
+        points = _flood(inner, modes, number, mesh, (j,))
+        tops.append(max(points.values(), key=lambda point: point.log_integrand))
+        line = {place[j]: point.value for place, point in points.items()}
+        mass += _log_sum(list(line.values())) - mode.log_integrand
+        for direction in (-1, 1):
+            half = [math.exp(value - line[0]) for z, value in line.items() if z * direction > 0]
+            deviation = mesh.spacing * (1.0 + 2.0 * sum(half)) / math.sqrt(2.0 * math.pi)
+            sides.append((j, direction, deviation))
+    total = sum(deviation for _, _, deviation in sides)
+    nodes = []
+    for j, direction, deviation in sides:
+        place = mode.place + direction * math.sqrt(size) * deviation * mode.axes[:, j]
+        nodes.append(Node(place, mass + math.log(deviation / total), mode.mode))
+    return Grid(nodes, max(tops, key=lambda point: point.log_integrand))
 
 
-Lattice = dict[tuple[int, ...], tuple[FloatArray, float, Mode]]
-
-
-def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, axis: int | None = None) -> Lattice:
+def _flood(
+    inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh, directions: Sequence[int]
+) -> dict[tuple[int, ...], Point]:
     """Points of the lattice around a mode with the log integrand there, out to where it does not matter.
 
     Where grids of several modes meet, a point counts by the share of its own mode in the sum of all of them.
     """
     mode = modes[number]
-    size = len(mode.place)
-    origin = (0,) * size
-    points: Lattice = {origin: (mode.place, mode.log_integrand + _log_share(modes, number, mode.place), mode.mode)}
+    origin = (0,) * len(mode.place)
+    value = mode.log_integrand + _log_share(modes, number, mode.place)
+    points = {origin: Point(mode.place, value, mode.log_integrand, mode.mode)}
     edge = [origin]
     while edge and len(points) < _MAX_POINTS:
         following = []
-        for point in edge:
-            start = points[point][2]
-            for j in range(size) if axis is None else (axis,):
-                for direction in (-1, 1):
-                    neighbour = (*point[:j], point[j] + direction, *point[j + 1 :])
-                    if neighbour in points:
-                        continue
-                    place = mode.place + mode.axes @ (_SPACING * np.array(neighbour, dtype=np.float64))
-                    there = inner.evaluate(place, start)
-                    value = there.log_integrand + _log_share(modes, number, place)
-                    points[neighbour] = (place, value, there.mode)
-                    if value > mode.log_integrand - _FLOOR:
-                        following.append(neighbour)
+        for point, j, direction in itertools.product(edge, directions, (-1, 1)):
+            neighbour = (*point[:j], point[j] + direction, *point[j + 1 :])
+            if neighbour in points:
+                continue
+            place = mode.place + mode.axes @ (mesh.spacing * np.array(neighbour, dtype=np.float64))
+            before = points.get((*point[:j], point[j] - direction, *point[j + 1 :]))
+            there = inner.evaluate(place, _continued(points[point].mode, before), _GRID_TOLERANCE)
+            value = there.log_integrand + _log_share(modes, number, place)
+            points[neighbour] = Point(place, value, there.log_integrand, there.mode)
+            if value > mode.log_integrand - mesh.floor:
+                following.append(neighbour)
         edge = following
     return points
+
+
+def _continued(mode: Mode, before: Point | None) -> Mode:
+    """A start for the next point of a line: where the last two lead."""
+    if before is None:
+        return mode
+    return Mode(2.0 * mode.field - before.mode.field, 2.0 * mode.border - before.mode.border)
 
 
 def _log_share(modes: Sequence[OuterMode], number: int, place: FloatArray) -> float:

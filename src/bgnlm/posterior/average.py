@@ -7,8 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.features import Evaluator, Feature, TrainingRange, sort_key
+from bgnlm.features import Component, Evaluator, Feature, TrainingRange, sort_key
 from bgnlm.features.measures import weight_count
+from bgnlm.latent.inner import standards
+from bgnlm.latent.models import LatentModels
+from bgnlm.latent.posterior import Entry, LatentPosterior, leading_nodes
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.model_fit import upper_factor
 from bgnlm.likelihood.status import ModelStatus
@@ -16,6 +19,8 @@ from bgnlm.posterior.summarize import Posterior
 from bgnlm.search.problem import SearchProblem
 
 ENOUGH_MASS = 0.9999  # models beyond this share of the probability are not averaged over
+ENOUGH_OF_LATENT = 0.99  # the same with latent components
+_MOST_LATENT = 100
 ENOUGH_OF_AVERAGES = 0.999  # the same where each model is an average over weights, many times as costly
 _HALF = 0.5
 # Draws of the weights of one model: so many times its probability.
@@ -53,6 +58,9 @@ class ModelAverage:
     mixture
         For families other than the Gaussian: the same models with mean and covariance of their coefficients in place of
         mode and information there; what is uncertain is computed from these.
+    latent
+        Where models can have latent components: what they say beside the coefficients, each model with one choice of
+        hyperparameters after the other.
     """
 
     family: Family
@@ -71,6 +79,7 @@ class ModelAverage:
     known_as: tuple[Feature, ...]
     n_best: int = 1
     mixture: "ModelAverage | None" = None
+    latent: LatentPosterior | None = None
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -82,6 +91,12 @@ class ModelAverage:
     def sizes(self) -> IntArray:
         """Number of features of each model."""
         return np.diff(self.starts)
+
+    def components_of(self, model: int) -> tuple[str, ...]:
+        """Names of the latent components of one model."""
+        if self.latent is None:
+            return ()
+        return tuple(self.latent.models.names[c] for c in self.latent.entries[model].components)
 
     def members_of(self, model: int) -> IntArray:
         """Places of the features of one model."""
@@ -119,6 +134,7 @@ class ModelAverage:
             known_as=tuple(self.known_as[j] for j in chosen),
             n_best=n_models,
             mixture=None if self.mixture is None else self.mixture._between(first, end),
+            latent=None if self.latent is None else self.latent.between(first, end).with_columns(chosen),
         )
 
     def linear_predictor(self, model: int = 0) -> FloatArray:
@@ -183,6 +199,8 @@ def _n_that_matter(problem: SearchProblem, posterior: Posterior, max_models: int
     cumulative = np.cumsum(posterior.model_probabilities)
     if not len(cumulative) or cumulative[-1] == 0.0:
         return 0
+    if problem.latent is not None:
+        return min(max_models, _MOST_LATENT, int(np.searchsorted(cumulative, ENOUGH_OF_LATENT)) + 1, len(cumulative))
     has_weights = problem.averages is not None and any(map(weight_count, posterior.features))
     enough = ENOUGH_OF_AVERAGES if has_weights else ENOUGH_MASS
     return min(max_models, int(np.searchsorted(cumulative, enough)) + 1, len(cumulative))
@@ -227,6 +245,8 @@ def _fitted(
 
     The features in `also` are listed even if they are in none of these models.
     """
+    if problem.latent is not None:
+        return _with_latent(problem, problem.latent, models, also)
     entries: list[tuple[tuple[Feature, ...], float]] = []
     known_as: dict[Feature, Feature] = {}
     for number, (model, probability) in enumerate(models):
@@ -257,14 +277,9 @@ def _with_fits(
     n_best: int,
 ) -> ModelAverage:
     likelihood = problem.likelihood
-    columns = Evaluator(problem.X, problem.names).matrix(features)
-    ranges = tuple(TrainingRange.of(column, likelihood.weights) for column in columns.T)
-    used, weights = likelihood.weights > 0, likelihood.weights / likelihood.weights.sum()
-    columns[~used] = 0.0  # there a feature may be anything
-    centres = weights @ columns
+    columns, ranges = _training_columns(problem, features)
+    centres, scales = standards(columns, likelihood.weights)
     columns -= centres
-    scales = np.sqrt(weights @ np.square(columns))
-    scales[scales == 0.0] = 1.0
     columns /= scales
     fits = likelihood.plain.population(columns).fit_all([model.tolist() for model in models], with_spread=True)
     exists = np.array([fit.status is not ModelStatus.RANK_DEFICIENT for fit in fits])
@@ -292,3 +307,59 @@ def _with_fits(
     means = np.concatenate([spread.mean for spread in spreads])
     factors = np.concatenate([upper_factor(spread.covariance_factor).ravel() for spread in spreads])
     return replace(average, mixture=replace(average, coefficients=means, factors=factors))
+
+
+def _training_columns(
+    problem: SearchProblem, features: tuple[Feature, ...]
+) -> tuple[FloatArray, tuple[TrainingRange, ...]]:
+    weights = problem.likelihood.weights
+    columns = Evaluator(problem.X, problem.names).matrix(features)
+    ranges = tuple(TrainingRange.of(column, weights) for column in columns.T)
+    columns[weights == 0] = 0.0  # there a feature may be anything
+    return columns, ranges
+
+
+def _with_latent(
+    problem: SearchProblem,
+    latent: LatentModels,
+    models: Sequence[tuple[tuple[Feature, ...], float]],
+    also: tuple[Feature, ...],
+) -> ModelAverage:
+    """Fit models with latent components, each with the hyperparameters that matter most."""
+    listed = {feature for model, _ in models for feature in model} | set(also)
+    features = tuple(sorted((f for f in listed if not isinstance(f, Component)), key=sort_key))
+    columns, ranges = _training_columns(problem, features)
+    centres, scales = standards(columns, problem.likelihood.weights)
+    place: dict[Feature, int] = {feature: j for j, feature in enumerate(features)}
+    number: dict[Feature, int] = {component: c for c, component in enumerate(problem.components)}
+    entries, probabilities = [], []
+    for rank, (model, probability) in enumerate(models):
+        members = tuple(sorted(place[feature] for feature in model if feature in place))
+        components = tuple(sorted(number[feature] for feature in model if feature in number))
+        nodes = latent.integrated(columns[:, list(members)], components).nodes
+        for hyperparameters, weight in leading_nodes(nodes) if nodes else ():
+            entries.append(Entry(members, components, tuple(hyperparameters.tolist())))
+            probabilities.append(probability * weight)
+        if rank == 0:
+            n_best = max(len(entries), 1)
+    posterior = LatentPosterior(latent, columns, tuple(entries))
+    fits = [posterior.coefficients(e) for e in range(len(entries))]
+    total = float(sum(probabilities))
+    return ModelAverage(
+        family=problem.likelihood.family,
+        features=features,
+        ranges=ranges,
+        centres=centres,
+        scales=scales,
+        probabilities=np.array(probabilities) / total,
+        mass=total,
+        starts=np.append(0, np.cumsum([len(entry.columns) for entry in entries])).astype(np.int64),
+        members=np.array([c for entry in entries for c in entry.columns], dtype=np.int64),
+        coefficients=np.concatenate([fit.mode for fit in fits]),
+        factors=np.concatenate([upper_factor(fit.factor).ravel() for fit in fits]),
+        dispersions=np.array([fit.dispersion for fit in fits]),
+        degrees=np.full(len(fits), np.inf),
+        known_as=features,
+        n_best=n_best,
+        latent=posterior,
+    )

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import FloatArray, IntArray
 from bgnlm.features.new_data import NewColumns
 from bgnlm.kernels import predictive as kernels
+from bgnlm.latent.place import NewPlaces
+from bgnlm.latent.posterior import LatentPosterior
 from bgnlm.likelihood.families import FARTHEST, Family
 from bgnlm.likelihood.response import MeanMixture, draw_response, response_variance
 from bgnlm.posterior.average import ModelAverage
@@ -27,12 +29,13 @@ _ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in qua
 
 
 class Rows(NamedTuple):
-    """New rows: coded inputs with their names, offset, and for shares the number of trials."""
+    """New rows: coded inputs with their names, offset, for shares the number of trials, places of latent components."""
 
     X: FloatArray
     names: tuple[str, ...]
     offset: FloatArray
     trials: FloatArray
+    latent: tuple[NewPlaces, ...] = ()
 
 
 class _Located(NamedTuple):
@@ -46,7 +49,7 @@ class _Located(NamedTuple):
 def predict_mean(average: ModelAverage, rows: Rows, *, plug_in: bool = True) -> FloatArray:
     """Mean of the response: at the modes of the coefficients, as in the paper, or averaged over their posterior."""
     mean = np.empty(len(rows.X))
-    if average.family.name == "gaussian":  # all the same
+    if average.family.name == "gaussian" and average.latent is None:  # all the same
         coefficients = average.mean_coefficients
         for place, columns in _columns(average, rows):
             mean[place] = rows.offset[place] + coefficients[0] + coefficients[1:] @ columns
@@ -202,6 +205,9 @@ def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows,
     counts = rng.multinomial(n_draws, average.probabilities / average.probabilities.sum())
     models = np.repeat(np.arange(len(average)), counts)
     rng.shuffle(models)
+    if average.latent is not None:
+        out, noise = _draw_latent(rng, average, average.latent, rows, models)
+        return _with_noise(rng, average, rows, out, noise, models, of)
     draws = np.zeros((n_draws, len(average.features) + 1))
     noise = np.zeros(n_draws)
     for m in np.flatnonzero(counts).tolist():
@@ -222,6 +228,32 @@ def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows,
     for here, columns in _columns(average, rows):
         eta = draws[:, :1] + draws[:, 1:] @ columns + rows.offset[here]
         out[:, here] = average.family.mean(eta)
+    return _with_noise(rng, average, rows, out, noise, models, of)
+
+
+def _draw_latent(
+    rng: np.random.Generator, average: ModelAverage, latent: LatentPosterior, rows: Rows, models: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Draw means for so many times each model, and the standard deviation of the noise with them."""
+    unit = np.concatenate([columns for _, columns in _columns(average, rows)], axis=1)
+    out = np.empty((len(models), len(rows.X)))
+    for m in np.unique(models).tolist():
+        which = models == m
+        drawn = latent.draw(rng, m, int(which.sum()), unit[average.members_of(m)], rows.offset, rows.latent)
+        out[which] = average.family.mean(drawn)
+    return out, np.sqrt(average.dispersions[models])
+
+
+def _with_noise(
+    rng: np.random.Generator,
+    average: ModelAverage,
+    rows: Rows,
+    out: FloatArray,
+    noise: FloatArray,
+    models: IntArray,
+    of: str,
+) -> FloatArray:
+    """Responses of drawn means, if that is what is wanted."""
     if of == "mean":
         return out
     if average.family.name == "gaussian":
@@ -232,6 +264,9 @@ def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows,
 
 
 def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> Iterator[_Located]:
+    if average.latent is not None:
+        yield from _located_latent(average, average.latent, rows)
+        return
     starts, members = average.starts.astype(np.int64), average.members.astype(np.int64)
     for place, columns in _columns(average, rows):
         for low in range(place.start, place.stop, _LOCATED_ROWS):
@@ -250,6 +285,18 @@ def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> 
             )
             location += rows.offset[here, None]
             yield _Located(here, location, spread)
+
+
+def _located_latent(average: ModelAverage, latent: LatentPosterior, rows: Rows) -> Iterator[_Located]:
+    gaussian = average.family.name == "gaussian"
+    for here, columns in _columns(average, rows):
+        location, spread = np.empty((2, columns.shape[1], len(average)))
+        places = [component.part(here) for component in rows.latent]
+        for m in range(len(average)):
+            mean, variance = latent.locate(m, columns[average.members_of(m)], rows.offset[here], places)
+            location[:, m] = mean
+            spread[:, m] = np.sqrt(variance / average.dispersions[m] if gaussian else variance)
+        yield _Located(here, location, spread)
 
 
 def _columns(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, FloatArray]]:

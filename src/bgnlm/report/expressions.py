@@ -12,6 +12,7 @@ from bgnlm.features.text import join_terms
 from bgnlm.posterior.average import ModelAverage
 
 FORMATS = ("text", "latex", "sympy")
+_HALF = 0.5
 
 
 def expression(models: ModelAverage, form: str, response: str = "y", digits: int = 6, event: str | None = None) -> Any:
@@ -33,7 +34,8 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
     if form == "sympy":
         return _sympy(models)
     if models.family.link == "identity":
-        return f"{_name(response, form)} = {_linear(models.features, _averaged(models), form, digits)}"
+        linear = _linear(models.features, _averaged(models), _probable_components(models), form, digits)
+        return f"{_name(response, form)} = {linear}"
     mean = _mean(response, event, form)
     if len(models) == 1:
         link = rf"\operatorname{{{models.family.link}}}" if form == "latex" else models.family.link
@@ -62,15 +64,29 @@ def _averaged(models: ModelAverage) -> FloatArray:
     return np.append(models.mean_coefficients[0] - slopes @ models.centres, slopes)
 
 
-def _model(models: ModelAverage, m: int) -> tuple[tuple[Feature, ...], FloatArray]:
-    return tuple(models.features[j] for j in models.members_of(m)), models.linear_predictor(m)
+def _probable_components(models: ModelAverage) -> tuple[str, ...]:
+    """Latent components of probability at least one half."""
+    if models.latent is None:
+        return ()
+    share = dict.fromkeys(models.latent.models.names, 0.0)
+    for m, probability in enumerate(models.probabilities.tolist()):
+        for name in models.components_of(m):
+            share[name] += probability
+    return tuple(name for name, probability in share.items() if probability >= _HALF)
 
 
-def _linear(features: tuple[Feature, ...], coefficients: FloatArray, form: str, digits: int) -> str:
+def _model(models: ModelAverage, m: int) -> tuple[tuple[Feature, ...], FloatArray, tuple[str, ...]]:
+    return tuple(models.features[j] for j in models.members_of(m)), models.linear_predictor(m), models.components_of(m)
+
+
+def _linear(
+    features: tuple[Feature, ...], coefficients: FloatArray, components: tuple[str, ...], form: str, digits: int
+) -> str:
     write = to_latex if form == "latex" else render
     terms = [(float(coefficients[0]), _number(abs(float(coefficients[0])), form, digits))]
     for feature, coefficient in zip(features, coefficients[1:].tolist(), strict=True):
         terms.append((coefficient, f"{_number(abs(coefficient), form, digits)}{_times(form)}{write(feature, digits)}"))
+    terms += [(1.0, _name(component, form)) for component in components]
     return join_terms(terms)
 
 
@@ -91,12 +107,12 @@ def _sympy(models: ModelAverage) -> Any:
     symbols = [to_sympy(feature) for feature in models.features]
     import sympy as sp
 
-    def linear(features: Any, coefficients: FloatArray) -> Any:
-        terms = (sp.Float(c) * f for f, c in zip(features, coefficients[1:].tolist(), strict=True))
-        return sum(terms, start=sp.Float(float(coefficients[0])))
+    def linear(features: Any, coefficients: FloatArray, components: tuple[str, ...]) -> Any:
+        terms = [sp.Float(c) * f for f, c in zip(features, coefficients[1:].tolist(), strict=True)]
+        return sum([*terms, *map(sp.Symbol, components)], start=sp.Float(float(coefficients[0])))
 
     if models.family.link == "identity":
-        return linear(symbols, _averaged(models))
+        return linear(symbols, _averaged(models), _probable_components(models))
 
     # SymPy would take numbers out of powers, exp(x - 800) to 0 * exp(x) in a float.
     def exp(power: Any) -> Any:
@@ -112,7 +128,7 @@ def _sympy(models: ModelAverage) -> Any:
         "log": exp,
     }[models.family.link]
     means = [
-        inverse(linear([symbols[j] for j in models.members_of(m)], models.linear_predictor(m)))
+        inverse(linear([symbols[j] for j in models.members_of(m)], models.linear_predictor(m), models.components_of(m)))
         for m in range(len(models))
     ]
     if len(means) == 1:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from bgnlm._typing import FloatArray
-from bgnlm.features import operation_count, render
+from bgnlm.features import Component, Feature, operation_count, render
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.diagnostics import Diagnostics
 from bgnlm.posterior.summarize import Posterior
-from bgnlm.report.tables import NO_ERRORS
+from bgnlm.report.tables import NO_ERRORS, hyperparameters
 
 _WORTH_SHOWING = 0.05
 _MOST_FEATURES = 15
@@ -32,9 +32,10 @@ def summarize_fit(
     lines = [
         *_features(posterior, average),
         "",
+        *_components(posterior, average),
         *_models(posterior),
         "",
-        *_predictions(posterior, average, len(weight_errors) or len(average)),
+        *_predictions(posterior, average, len(weight_errors) or _n_models(average)),
     ]
     if weight_errors.any():
         lines.append(
@@ -51,6 +52,20 @@ def summarize_fit(
     return "\n".join([*lines, *_search(diagnostics), *note])
 
 
+def _components(posterior: Posterior, average: ModelAverage) -> list[str]:
+    """Latent components with their probabilities and hyperparameters."""
+    if average.latent is None:
+        return []
+    values = hyperparameters(average)
+    lines = ["probability  latent component"]
+    for feature, probability in zip(posterior.features, posterior.inclusion_probabilities, strict=True):
+        if isinstance(feature, Component):
+            found = values.get(feature.name, {}).items()
+            words = ", ".join(f"{name} {mean:.4g} (sd {sd:.2g})" for name, (mean, sd) in found)
+            lines.append(f"{probability:11.4f}  {feature.name}{': ' if words else ''}{words}")
+    return [*lines, ""]
+
+
 def _features(posterior: Posterior, average: ModelAverage) -> list[str]:
     effects = average.effects()
     shown = [
@@ -65,17 +80,19 @@ def _features(posterior: Posterior, average: ModelAverage) -> list[str]:
             f"{probability:11.4f}  {mean:11.5g}  {deviation:10.4g}  {operation_count(feature):10d}"
             f"  {render(feature, 6)}"
         )
-    n_others = len(posterior.features) - len(shown)
+    n_others = sum(not isinstance(feature, Component) for feature in posterior.features) - len(shown)
     if not shown:
         lines.append(f"  none is more probable than {_WORTH_SHOWING:g}")
     if n_others:
-        lines.append(f"  and {n_others:,} features of probability below {_least(posterior, len(shown)):.2g}")
+        lines.append(f"  and {n_others:,} features of probability below {_least(posterior, shown):.2g}")
     return lines
 
 
-def _least(posterior: Posterior, n_shown: int) -> float:
-    rest = posterior.inclusion_probabilities[n_shown:]
-    return math.ceil(float(rest.max(initial=0.0)) * 1000 + 1e-9) / 1000
+def _least(posterior: Posterior, shown: Sequence[tuple[Feature, float]]) -> float:
+    here = {feature for feature, _ in shown}
+    both = zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True)
+    rest = [probability for feature, probability in both if feature not in here and not isinstance(feature, Component)]
+    return math.ceil(max(rest, default=0.0) * 1000 + 1e-9) / 1000
 
 
 def _models(posterior: Posterior) -> list[str]:
@@ -85,6 +102,10 @@ def _models(posterior: Posterior) -> list[str]:
         text = " + ".join(render(feature, 6) for feature in posterior.features_of(model)) or "(intercept only)"
         lines.append(f"{posterior.model_probabilities[model]:11.4f}  {log_joint[model]:13.3f}  {text}")
     return lines
+
+
+def _n_models(average: ModelAverage) -> int:
+    return len(average) if average.latent is None else average.latent.n_models
 
 
 def _predictions(posterior: Posterior, average: ModelAverage, n_models: int) -> list[str]:

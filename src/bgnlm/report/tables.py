@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
-from bgnlm.features import depth, operation_count, render
+from bgnlm._typing import AnyArray, FloatArray
+from bgnlm.features import Component, depth, operation_count, render
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.summarize import Posterior
 
@@ -19,17 +19,76 @@ def features_table(posterior: Posterior, average: ModelAverage) -> Any:
     import pandas as pd
 
     effects = average.effects()
-    each = np.array([effects.get(feature, (0.0, 0.0)) for feature in posterior.features]).reshape(-1, 2)
+    both = zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True)
+    listed = [(feature, probability) for feature, probability in both if not isinstance(feature, Component)]
+    each = np.array([effects.get(feature, (0.0, 0.0)) for feature, _ in listed]).reshape(-1, 2)
     return pd.DataFrame(
         {
-            "expression": pd.Series([render(feature) for feature in posterior.features], dtype="str"),
-            "probability": posterior.inclusion_probabilities,
-            "complexity": np.array([operation_count(feature) for feature in posterior.features], np.int64),
-            "depth": np.array([depth(feature) for feature in posterior.features], np.int64),
+            "expression": pd.Series([render(feature) for feature, _ in listed], dtype="str"),
+            "probability": np.array([probability for _, probability in listed], np.float64),
+            "complexity": np.array([operation_count(feature) for feature, _ in listed], np.int64),
+            "depth": np.array([depth(feature) for feature, _ in listed], np.int64),
             "coefficient": each[:, 0],
             "sd": each[:, 1],
         }
     )
+
+
+def components_table(posterior: Posterior, average: ModelAverage) -> Any:
+    """Latent components by probability, with their hyperparameters: mean and standard deviation where they are in."""
+    import pandas as pd
+
+    columns = ["component", "probability", "hyperparameter", "mean", "sd"]
+    if average.latent is None:
+        return pd.DataFrame({name: [] for name in columns})
+    values = hyperparameters(average)
+    rows: list[tuple[str, float, str, float, float]] = []
+    for feature, probability in zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True):
+        if isinstance(feature, Component):
+            found = values.get(feature.name) or {"": (np.nan, np.nan)}
+            rows += [(feature.name, probability, name, mean, sd) for name, (mean, sd) in found.items()]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def hyperparameters(average: ModelAverage) -> dict[str, dict[str, tuple[float, float]]]:
+    """Mean and standard deviation of hyperparameters, by component, over the models that have it."""
+    assert average.latent is not None
+    collected: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for m, probability in enumerate(average.probabilities.tolist()):
+        for component, values in average.latent.hyperparameters(m).items():
+            for name, value in values.items():
+                collected.setdefault(component, {}).setdefault(name, []).append((probability, value))
+    return {
+        component: {name: _moments(np.array(pairs)) for name, pairs in values.items()}
+        for component, values in collected.items()
+    }
+
+
+def _moments(pairs: FloatArray) -> tuple[float, float]:
+    weights, values = pairs[:, 0] / pairs[:, 0].sum(), pairs[:, 1]
+    mean = float(weights @ values)
+    return mean, float(np.sqrt(max(weights @ np.square(values - mean), 0.0)))
+
+
+def effects_table(average: ModelAverage, component: int, values: AnyArray, level: float) -> Any:
+    """A latent component over its positions, averaged over the models that have it: mean, sd, ends of an interval."""
+    import pandas as pd
+    from scipy import stats
+
+    assert average.latent is not None
+    found = [(p, average.latent.effect(m, component)) for m, p in enumerate(average.probabilities.tolist())]
+    present = [(p, effect) for p, effect in found if effect is not None]
+    table = pd.DataFrame({"position": values})
+    if not present:
+        return table.assign(mean=np.nan, sd=np.nan, lower=np.nan, upper=np.nan)
+    weights = np.array([p for p, _ in present])
+    weights /= weights.sum()
+    means = np.array([effect.mean for _, effect in present])
+    deviations = np.array([effect.deviation for _, effect in present])
+    mean = weights @ means
+    sd = np.sqrt(weights @ (np.square(deviations) + np.square(means - mean)))
+    half = float(stats.norm.ppf(0.5 + level / 2.0))
+    return table.assign(mean=mean, sd=sd, lower=mean - half * sd, upper=mean + half * sd)
 
 
 def models_table(posterior: Posterior, weight_errors: FloatArray = NO_ERRORS) -> Any:

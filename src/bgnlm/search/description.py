@@ -9,7 +9,8 @@ import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm.features import Feature, Input, Transform, modify, multiply, project, render
-from bgnlm.latent.models import OFFSET, name_of
+from bgnlm.latent.models import OFFSET
+from bgnlm.latent.place import describe as in_words
 from bgnlm.search.problem import SearchProblem
 
 PROBES = np.linspace(-3.0, 3.0, 13)
@@ -87,7 +88,7 @@ def _latent(problem: SearchProblem) -> list[str]:
         for start in map(np.array, field.starts):
             values.append(_digest(field.precision(start, component.positions)))
             values += [_digest(field.log_prior(start + step)) for step in (0.0, 0.5, -1.0)]
-        found.append(f"{name_of(field)} {blake2b(''.join(values).encode(), digest_size=8).hexdigest()}")
+        found.append(f"{in_words(field)} {blake2b(''.join(values).encode(), digest_size=8).hexdigest()}")
     return found
 
 

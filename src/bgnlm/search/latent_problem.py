@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Transform, inputs_of, parse
 from bgnlm.latent.fields import Gamma
@@ -60,13 +62,24 @@ def latent_models(likelihood: Likelihood, latent: Any, config: SearchConfig) -> 
                 f"latent components must have a position for each of the {len(likelihood.y)} rows; "
                 f"got {len(component.place)}."
             )
+    # Hyperpriors are about precisions of effects; those of a Gaussian response count in its own units.
+    scale = _deviation(likelihood, config) if likelihood.family.name == "gaussian" else 1.0
     return LatentModels(
-        response=LatentResponse(likelihood.family, likelihood.y, likelihood.weights, likelihood.offset),
+        response=LatentResponse(likelihood.family, likelihood.y / scale, likelihood.weights, likelihood.offset / scale),
         placed=placed,
         slopes=slope_prior(likelihood.prior),
         selects_offset=config.select_offset,
         max_components=config.limits.max_latent,
+        scale=scale,
     )
+
+
+def _deviation(likelihood: Likelihood, config: SearchConfig) -> float:
+    """Standard deviation of the response, without its offset if it always has one."""
+    values = likelihood.y if config.select_offset else likelihood.y - likelihood.offset
+    share = likelihood.weights / likelihood.weights.sum()
+    deviation = float(np.sqrt(share @ np.square(values - share @ values)))
+    return deviation if deviation > 0.0 else 1.0
 
 
 def check_component_names(components: Iterable[str], columns: Iterable[str], transforms: Iterable[Transform]) -> None:

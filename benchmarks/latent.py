@@ -1,0 +1,224 @@
+"""Models with latent components: ``python -m benchmarks.latent speed | example | simulation``.
+
+`speed`: one model by nested Laplace. `example`: Example 5 of the paper, which needs its data in BGNLM_DATA.
+`simulation`: whether components and features are found, and how often intervals at held-out positions cover; each data
+set is a line of JSON in the folder `--out`, and those that are there are not done again.
+"""
+
+import argparse
+import json
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
+import pandas as pd  # noqa: E402
+
+from benchmarks.coverage import read  # noqa: E402
+from bgnlm import BGNLMRegressor, SearchConfig  # noqa: E402
+from bgnlm.datasets import load_epigenetic  # noqa: E402
+from bgnlm.latent import AR1, IID, OU, RW1, Grouped  # noqa: E402
+from bgnlm.latent.fields import LatentField  # noqa: E402
+from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior  # noqa: E402
+from bgnlm.latent.layout import lay_out  # noqa: E402
+from bgnlm.latent.nested_laplace import integrate  # noqa: E402
+from bgnlm.latent.place import place  # noqa: E402
+from bgnlm.likelihood.families import resolve_family  # noqa: E402
+from bgnlm.search import Limits, ModelPrior, MoveProbabilities  # noqa: E402
+
+_HALF = 0.5
+_WORTH_SHOWING = 0.02
+
+# ------------------------------------------------------------------------------------------------------- speed
+
+SIZES = (500, 5_000, 50_000)
+FIELDS: tuple[LatentField, ...] = (AR1("t"), RW1("t"), OU("t"), IID("t"))
+
+
+def speed(_: argparse.Namespace) -> None:
+    """One Poisson model with three coefficients: from nothing, and from the modes of the model with two of them."""
+    print(f"{'rows':>7} {'field':<6}{'cold ms':>9}{'warm ms':>9}{'without correction':>20}   (asked at 500: 60, 8)")
+    rng = np.random.default_rng(1)
+    for n in SIZES:
+        effect = autoregression(rng, n, 0.9, 0.7)
+        X = rng.normal(size=(n, 3))
+        y = rng.poisson(np.exp(0.3 + X @ np.array([0.3, -0.2, 0.1]) + effect)).astype(float)
+        response = LatentResponse(resolve_family("poisson", None), y, np.ones(n), np.zeros(n))
+        for field in FIELDS:
+            layout = lay_out([place(field, np.arange(n, dtype=float))[0]], n)
+            both = [InnerLaplace(response, layout, columns, SlopePrior()) for columns in (X, X[:, :2])]
+            modes = integrate(both[1]).modes
+            repeat = 20 if n == SIZES[0] else 3
+            times = [
+                timed(lambda: integrate(both[0]), repeat),  # noqa: B023  (called at once)
+                timed(lambda: integrate(both[0], known=modes), repeat),  # noqa: B023
+                timed(lambda: integrate(both[0], known=modes, corrected=False), repeat),  # noqa: B023
+            ]
+            print(f"{n:>7} {type(field).__name__:<6}{times[0]:>9.1f}{times[1]:>9.1f}{times[2]:>20.1f}")
+
+
+def timed(function: Callable[[], Any], repeat: int) -> float:
+    """Median milliseconds."""
+    times = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        function()
+        times.append(1e3 * (time.perf_counter() - began))
+    return float(np.median(times))
+
+
+def autoregression(rng: np.random.Generator, n: int, correlation: float, deviation: float) -> np.ndarray:
+    """A stationary AR1 process."""
+    noise = deviation * rng.normal(size=n)
+    values = np.empty(n)
+    values[0] = noise[0]
+    for i in range(1, n):
+        values[i] = correlation * values[i - 1] + np.sqrt(1.0 - correlation**2) * noise[i]
+    return values
+
+
+# ----------------------------------------------------------------------------------------------------- example
+
+# What a feature costs: log n, and as much for each operation; nothing but operations, as in the text of the paper; or
+# log 200, as in the authors' scripts, where a latent process costs as much.
+PRIORS = {
+    "each": ModelPrior(complexity="oc+1"),
+    "text": ModelPrior(complexity="oc"),
+    "scripts": ModelPrior(complexity="oc+1", penalty=math.log(200.0), latent_penalty=math.log(200.0)),
+}
+EXAMPLE_SEARCH = SearchConfig(
+    population_size=15,
+    n_populations=10,
+    select_offset=True,
+    moves=MoveProbabilities(new_input=1, modification=5, multiplication=10, projection=1),
+    limits=Limits(max_depth=5, max_width=15, max_model_size=15),
+)
+
+
+def example(arguments: argparse.Namespace) -> None:
+    """Probabilities of features and components on both samples of 500 sites."""
+    samples: tuple[Any, ...] = ("paper", "first500")
+    for sample in samples:
+        data = load_epigenetic(sample, "text")
+        for name in arguments.prior:
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of columns that do not vary in a sample
+                model = BGNLMRegressor(
+                    family="poisson",
+                    transforms=("sigmoid", "gauss", "tanh", "atan", "sin", "cos"),
+                    coefficient_prior=arguments.coefficients,
+                    penalty=PRIORS[name],
+                    latent=[field("pos") for field in (AR1, RW1, OU, IID)],
+                    n_chains=arguments.chains,
+                    n_jobs=arguments.jobs,
+                    search=EXAMPLE_SEARCH,
+                    random_state=1,
+                ).fit(data.X.assign(pos=data.position), data.y, offset=data.offset)
+            minutes = (time.perf_counter() - began) / 60.0
+            print(f"\nsample {sample}, prior {name}, {arguments.chains} chains, {minutes:.1f} minutes")
+            print(model.components_.drop_duplicates("component")[["component", "probability"]].to_string(index=False))
+            print(
+                model.features_[model.features_["probability"] > 0.02][["expression", "probability"]].to_string(
+                    index=False
+                )
+            )
+
+
+# -------------------------------------------------------------------------------------------------- simulation
+
+N_ROWS, N_HELD_OUT, N_GROUPS = 300, 60, 12
+SIMULATION_SEARCH = SearchConfig(population_size=10, n_populations=6)
+COMPONENTS = ("AR1(t)", "Grouped(g)", "IID(t)")
+
+
+def simulate(family: str, kind: str, seed: int) -> dict[str, Any]:
+    """One data set: y depends on a product and, for the kind "latent", on an AR1 process and on groups."""
+    rng = np.random.default_rng([seed, kind == "latent", family == "poisson"])
+    n = N_ROWS + N_HELD_OUT
+    X, groups = rng.normal(size=(n, 4)), rng.integers(N_GROUPS, size=n)
+    eta = 0.5 + 0.5 * X[:, 0] * X[:, 1]
+    if kind == "latent":
+        eta = eta + autoregression(rng, n, 0.9, 0.7) + 0.6 * rng.normal(size=N_GROUPS)[groups]
+    y = rng.poisson(np.exp(eta)) if family == "poisson" else eta + 0.5 * rng.normal(size=n)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(t=np.arange(n), g=[f"g{j}" for j in groups])
+    held_out = np.sort(rng.choice(n, N_HELD_OUT, replace=False))
+    train = np.setdiff1d(np.arange(n), held_out)
+    began = time.perf_counter()
+    model = BGNLMRegressor(
+        family=family,
+        latent=[AR1("t"), Grouped("g"), IID("t")],
+        n_chains=1,
+        search=SIMULATION_SEARCH,
+        random_state=seed,
+    ).fit(table.iloc[train], y[train])
+    seconds = time.perf_counter() - began
+    new = table.iloc[held_out]
+    of_mean, of_response = (model.predict_interval(new, of=of) for of in ("mean", "response"))
+    mean = np.exp(eta) if family == "poisson" else eta
+    probabilities = dict(zip(model.components_["component"], model.components_["probability"], strict=True))
+    features = dict(zip(model.features_["expression"], model.features_["probability"], strict=True))
+    return {
+        "seed": seed,
+        "components": {name: float(probabilities.get(name, 0.0)) for name in COMPONENTS},
+        "feature": float(features.get("a*b", 0.0)),
+        "false": sum(p > _HALF for name, p in features.items() if name != "a*b"),
+        "mean": int(np.sum((mean[held_out] >= of_mean[:, 0]) & (mean[held_out] <= of_mean[:, 1]))),
+        "response": int(np.sum((y[held_out] >= of_response[:, 0]) & (y[held_out] <= of_response[:, 1]))),
+        "seconds": round(seconds, 1),
+    }
+
+
+def simulation(arguments: argparse.Namespace) -> None:
+    """Shares of data sets in which a component has probability above one half; coverage of 90 % intervals."""
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    cells = [(family, kind) for family in ("poisson", "gaussian") for kind in ("latent", "none")]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for cell in cells:
+            path = arguments.out / f"{'-'.join(cell)}.jsonl"
+            done = {line["seed"] for line in read(path)}
+            todo = [seed for seed in range(arguments.runs) if seed not in done]
+            for run in [pool.submit(simulate, *cell, seed) for seed in todo]:
+                line = run.result()
+                with path.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+    print(f"{'family':<10}{'kind':<8}{'runs':>5}", "".join(f"{name:>12}" for name in COMPONENTS), end="")
+    print(f"{'a*b':>7}{'false':>7}{'mean':>8}{'response':>10}{'s/run':>7}")
+    for family, kind in cells:
+        lines = read(arguments.out / f"{family}-{kind}.jsonl")
+        if not lines:
+            continue
+        found = [np.mean([line["components"][name] > _HALF for line in lines]) for name in COMPONENTS]
+        shares = "".join(f"{share:>12.2f}" for share in found)
+        n_rows = N_HELD_OUT * len(lines)
+        print(
+            f"{family:<10}{kind:<8}{len(lines):>5} {shares}{np.mean([x['feature'] > _HALF for x in lines]):>7.2f}"
+            f"{np.mean([x['false'] for x in lines]):>7.2f}{sum(x['mean'] for x in lines) / n_rows:>8.3f}"
+            f"{sum(x['response'] for x in lines) / n_rows:>10.3f}{np.mean([x['seconds'] for x in lines]):>7.1f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = {"speed": speed, "example": example, "simulation": simulation}
+    parser.add_argument("part", choices=tuple(parts))
+    parser.add_argument("--chains", type=int, default=16)
+    parser.add_argument("--prior", nargs="*", choices=tuple(PRIORS), default=tuple(PRIORS))
+    parser.add_argument("--coefficients", choices=("normal", "normal-gamma", "auto"), default="normal")
+    parser.add_argument("--runs", type=int, default=20, help="data sets of each kind")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path(".cache/latent"))
+    arguments = parser.parse_args()
+    parts[arguments.part](arguments)
+
+
+if __name__ == "__main__":
+    main()

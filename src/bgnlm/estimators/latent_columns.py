@@ -1,0 +1,60 @@
+"""The columns of a table that latent components are along: learnt in training, found again in new rows."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bgnlm._typing import AnyArray
+from bgnlm.estimators.columns import GivenColumn
+from bgnlm.estimators.inputs import TableCoding, column_name
+from bgnlm.latent.fields import LatentField
+from bgnlm.latent.layout import Placed
+from bgnlm.latent.place import NewPlaces, Positions, column_values, place_new, positions_of
+
+
+@dataclass(frozen=True, eq=False)
+class LatentColumns:
+    """Components, and the positions or groups of each in training."""
+
+    fields: tuple[LatentField, ...]
+    positions: tuple[Positions, ...]
+
+    def placed(self, X: Any, coding: TableCoding) -> tuple[Placed, ...]:
+        """Components over the positions of the training data."""
+        found = zip(self.fields, self.positions, self.places(X, coding), strict=True)
+        return tuple(Placed(field, where.times, new.place, new.loading) for field, where, new in found)
+
+    def places(self, X: Any, coding: TableCoding) -> tuple[NewPlaces, ...]:
+        """Where the rows of a table are for each component."""
+        return tuple(
+            place_new(where, _values(field, X, coding), _slope(field, X, coding))
+            for field, where in zip(self.fields, self.positions, strict=True)
+        )
+
+
+def learn_latent(fields: tuple[LatentField, ...], X: Any, coding: TableCoding) -> LatentColumns:
+    """Learn the positions and groups of a table."""
+    return LatentColumns(fields, tuple(positions_of(field, _values(field, X, coding)) for field in fields))
+
+
+def position_columns(fields: tuple[LatentField, ...], inputs: Collection[str]) -> list[str | int]:
+    """Columns that are no inputs: positions and groups, unless features to keep are made of them."""
+    return [field.column for field in fields if field.column not in inputs]
+
+
+def _values(field: LatentField, X: Any, coding: TableCoding) -> AnyArray:
+    given = coding.read(X, [column_name(coding.input_names, field.column)])[0]
+    return column_values(field, _as_given(given))
+
+
+def _slope(field: LatentField, X: Any, coding: TableCoding) -> AnyArray | None:
+    if field.slope is None:
+        return None
+    given = coding.read(X, [column_name(coding.input_names, field.slope)])[0]
+    return column_values(field, _as_given(given), is_slope=True)
+
+
+def _as_given(given: GivenColumn) -> AnyArray:
+    return np.array(given.levels)[given.values] if given.kind == "categories" else given.values

@@ -1,0 +1,136 @@
+"""The marginal likelihood of one model with latent components."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bgnlm._validation import check_design, check_number, check_offset, check_response, check_weights
+from bgnlm.errors import DataError, ModelStatusWarning
+from bgnlm.latent.fields import Gamma
+from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior
+from bgnlm.latent.layout import lay_out
+from bgnlm.latent.nested_laplace import Integrated, integrate
+from bgnlm.latent.place import check_fields, column_values, place
+from bgnlm.likelihood.families import resolve_family
+
+
+def log_marginal(
+    y: Any,
+    design: Any = None,
+    *,
+    family: str = "gaussian",
+    link: str | None = None,
+    offset: Any = None,
+    sample_weight: Any = None,
+    latent: Any = (),
+    positions: Any = None,
+    coefficient_precision: float | Gamma = 1e-3,
+    corrected: bool = True,
+) -> float:
+    """Log marginal likelihood log p(y | m) of the model with an intercept, the columns of `design` and components.
+
+    Parameters
+    ----------
+    y, family, link, offset, sample_weight
+        As for `bgnlm.log_marginal`.
+    design
+        The columns of the model without the intercept, which is flat; None for none.
+    latent
+        Components: `IID`, `AR1`, `RW1`, `OU`, `Grouped`, or your own.
+    positions
+        The columns that the components name: a mapping or data frame, or one array for all of them.
+    coefficient_precision
+        Precision of the normal prior of the slopes, of the columns as they are; or a `Gamma` with which it is
+        integrated out, for example ``Gamma(1, 5e-5)``, the paper's.
+    corrected
+        Whether the inner Laplace approximation has its second-order correction.
+
+    Returns
+    -------
+    float
+        With all constants; -inf, and a `ModelStatusWarning`, where no mode is found.
+    """
+    found = integrated(
+        y,
+        design,
+        family=family,
+        link=link,
+        offset=offset,
+        sample_weight=sample_weight,
+        latent=latent,
+        positions=positions,
+        coefficient_precision=coefficient_precision,
+        corrected=corrected,
+    )
+    if not math.isfinite(found.log_marginal):
+        warnings.warn(
+            "No mode of the model was found. Are the columns on reasonable scales, and the response in its range?",
+            ModelStatusWarning,
+            stacklevel=2,
+        )
+    return found.log_marginal
+
+
+def integrated(
+    y: Any,
+    design: Any = None,
+    *,
+    family: str = "gaussian",
+    link: str | None = None,
+    offset: Any = None,
+    sample_weight: Any = None,
+    latent: Any = (),
+    positions: Any = None,
+    coefficient_precision: float | Gamma = 1e-3,
+    corrected: bool = True,
+) -> Integrated:
+    """One model with its hyperparameters summed out; takes what `log_marginal` takes."""
+    distribution = resolve_family(family, link)
+    response = check_response(y)
+    distribution.check_response(response, sample_weight is not None)
+    n_obs = len(response)
+    columns = np.empty((n_obs, 0)) if design is None else check_design(design, n_obs)
+    fields = check_fields(latent)
+    placed = [
+        place(
+            field,
+            _checked(field, _column(positions, field.column, field), n_obs),
+            None
+            if field.slope is None
+            else _checked(field, _column(positions, field.slope, field), n_obs, is_slope=True),
+        )[0]
+        for field in fields
+    ]
+    if isinstance(coefficient_precision, Gamma):
+        slopes = SlopePrior(precision=None, hyperprior=coefficient_precision)
+    else:
+        slopes = SlopePrior(precision=check_number(coefficient_precision, "coefficient_precision", above=0.0))
+    checked = LatentResponse(distribution, response, check_weights(sample_weight, n_obs), check_offset(offset, n_obs))
+    return integrate(InnerLaplace(checked, lay_out(placed, n_obs), columns, slopes), corrected=corrected)
+
+
+def _column(positions: Any, column: str | int, field: Any) -> Any:
+    """The column that a component names."""
+    if positions is None:
+        raise DataError(f"positions must have the column {column!r} of {type(field).__name__}; got None.")
+    if isinstance(positions, Mapping) or hasattr(positions, "columns"):
+        try:
+            return positions[column]
+        except KeyError:
+            raise DataError(f"positions has no column {column!r}; it has {', '.join(map(str, positions))}.") from None
+    values = np.asarray(positions)
+    if values.ndim == 1:
+        return values
+    if isinstance(column, str) or not 0 <= column < values.shape[1]:
+        raise DataError(f"positions is an array with {values.shape[1]} columns, and none of them is {column!r}.")
+    return values[:, column]
+
+
+def _checked(field: Any, values: Any, n_obs: int, *, is_slope: bool = False) -> Any:
+    column = column_values(field, values, is_slope=is_slope)
+    if len(column) != n_obs:
+        raise DataError(f"positions and y must have the same number of rows; got {len(column)} and {n_obs}.")
+    return column
