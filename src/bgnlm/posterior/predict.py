@@ -23,6 +23,7 @@ _ROWS = 2048  # for which features are computed at a time
 _LOCATED_ROWS = 256  # for which the linear predictors of all models are held, in the processor's cache
 _HERMITE = 11  # nodes of the normal distribution
 _CELLS = 32  # of the linear predictor, which stand for its distribution
+_NARROWEST = 1e-12  # spread, as a share of the location
 _NEGLIGIBLE = 1e-5
 _FARTHEST_OUT = 1e100  # standard deviations from the training data; its square is still a number
 _ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in quantiles
@@ -129,8 +130,11 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
     out = np.empty((len(rows.X), len(wanted)))
     for here in _located(average, rows):
         places, masses = np.empty((2, len(groups), len(here.location), _CELLS))
+        # Cells need a width: absurd coefficients put models where numbers are further apart than the models are wide.
+        location = np.clip(np.nan_to_num(here.location), -_FARTHEST_OUT, _FARTHEST_OUT)
+        spread = np.maximum(here.spread, _NARROWEST * np.abs(location))
         for g, probabilities in enumerate(groups):
-            kernels.mixture_masses(here.location, here.spread, probabilities, normal, _NEGLIGIBLE, places[g], masses[g])
+            kernels.mixture_masses(location, spread, probabilities, normal, _NEGLIGIBLE, places[g], masses[g])
         mixture = MeanMixture(
             average.family,
             average.family.mean(places.transpose(0, 2, 1).reshape(-1, len(here.location))),

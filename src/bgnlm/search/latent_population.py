@@ -115,7 +115,7 @@ class LatentPopulation:
         columns.sort(key=self._ranks.__getitem__)
         key = tuple(self.features[j] for j in columns), components
         if key not in self.known:
-            self.known[key] = self.latent.log_marginal(self.columns[:, columns], components)
+            self.known[key] = _log_marginal(self.latent, self.columns[:, columns], components)
         orders = float(log_orders(len(columns), self.n_slots))
         return self.known[key] + orders - float(included @ self.costs)
 
@@ -123,14 +123,47 @@ class LatentPopulation:
         """Approximation of all models that is exact where the columns are those of `reference`."""
         return LatentGuide(self, reference)
 
+    def surrogate(
+        self, reference: Sequence[int], components: Components, candidates: FloatArray | None = None
+    ) -> QuadraticSurrogate | None:
+        """Approximation of models with these components, exact where the columns are those of `reference`.
+
+        Over all columns, or over those of `reference` and then candidates. None where that model cannot be scored.
+        """
+        model = self.flags(np.isin(np.arange(self.n_columns), reference), components)
+        if not math.isfinite(self.log_joint(model)):
+            return None
+        design, places = self.columns, reference
+        if candidates is not None:
+            design, places = np.column_stack([design[:, list(reference)], candidates]), range(len(reference))
+        try:
+            with np.errstate(all="ignore"):
+                surrogate = self.latent.surrogate(design, components, places)
+        except np.linalg.LinAlgError:
+            return None
+        return surrogate if np.isfinite(surrogate.matrix).all() else None
+
     def gains(self, included: BoolArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Approximate nats that each candidate column adds: to a model, and to its components alone."""
         columns, components = self.split(included)
         candidates = comparable(candidates, self.latent)
-        return (
-            _gains(self.latent, self.columns[:, columns], components, candidates),
-            _gains(self.latent, self.columns[:, []], components, candidates),
-        )
+        return self._gains(columns, components, candidates), self._gains([], components, candidates)
+
+    def _gains(self, columns: list[int], components: Components, candidates: FloatArray) -> FloatArray:
+        size, n_candidates = len(columns), candidates.shape[1]
+        values = np.full(n_candidates, -np.inf)
+        surrogate = self.surrogate(columns, components, candidates)
+        if surrogate is None:
+            return values
+        target: Any = surrogate_target(surrogate, np.zeros(size + n_candidates), size + 1)
+        included = np.arange(size + n_candidates) < size
+        before = float(log_joint_compiled(target, included))
+        for j in range(n_candidates):
+            included[size + j] = True
+            values[j] = log_joint_compiled(target, included) - before
+            included[size + j] = False
+        values[np.isnan(values)] = -np.inf
+        return values
 
 
 class LatentGuide:
@@ -185,15 +218,8 @@ class LatentGuide:
         return self._targets[components]
 
     def _surrogate(self, components: Components) -> QuadraticSurrogate | None:
-        """None where the model at which to expand cannot be scored."""
         if components not in self._surrogates:
-            models = self._models
-            reference = np.zeros(models.n_columns, np.bool_)
-            reference[self._reference] = True
-            is_scored = math.isfinite(models.log_joint(models.flags(reference, components)))
-            self._surrogates[components] = (
-                models.latent.surrogate(models.columns, components, self._reference) if is_scored else None
-            )
+            self._surrogates[components] = self._models.surrogate(self._reference, components)
         return self._surrogates[components]
 
 
@@ -214,16 +240,11 @@ def comparable(columns: FloatArray, latent: LatentModels) -> FloatArray:
     return result
 
 
-def _gains(latent: LatentModels, model: FloatArray, components: Components, candidates: FloatArray) -> FloatArray:
-    """Approximate nats that each candidate adds to a model with these columns and components."""
-    size, n_candidates = model.shape[1], candidates.shape[1]
-    surrogate = latent.surrogate(np.column_stack([model, candidates]), components, range(size))
-    target: Any = surrogate_target(surrogate, np.zeros(size + n_candidates), size + 1)
-    included = np.arange(size + n_candidates) < size
-    before = log_joint_compiled(target, included)
-    values = np.empty(n_candidates)
-    for j in range(n_candidates):
-        included[size + j] = True
-        values[j] = log_joint_compiled(target, included)
-        included[size + j] = False
-    return np.asarray(values - before)
+def _log_marginal(latent: LatentModels, columns: FloatArray, components: Components) -> float:
+    """Log p(y | m); -inf where columns are so large, or so much alike, that it cannot be computed."""
+    try:
+        with np.errstate(all="ignore"):
+            value = latent.log_marginal(columns, components)
+    except np.linalg.LinAlgError:
+        return -math.inf
+    return value if math.isfinite(value) else -math.inf
