@@ -10,7 +10,7 @@ import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray, IntArray
 from bgnlm._validation import LARGEST
-from bgnlm.errors import DataError
+from bgnlm.errors import DataError, SettingError
 from bgnlm.latent.fields import LatentField
 from bgnlm.latent.layout import Placed
 
@@ -155,15 +155,15 @@ def check_fields(latent: Any) -> tuple[LatentField, ...]:
     """Check for components, one or several."""
     fields = (latent,) if isinstance(latent, LatentField) else latent
     if isinstance(fields, str) or not isinstance(fields, Sequence):
-        raise DataError(f"latent must be a list of components; got {latent!r}. Write [AR1('position')].")
+        raise SettingError(f"latent must be a list of components; got {latent!r}. Write [AR1('position')].")
     for field in fields:
         if not isinstance(field, LatentField):
-            raise DataError(
+            raise SettingError(
                 "latent must have components: IID, AR1, RW1, OU, Grouped, or what has the methods of a LatentField; "
                 f"got {field!r}."
             )
     names = [describe(field) for field in fields]
     for name in names:
         if names.count(name) > 1:
-            raise DataError(f"latent has {name} twice. Leave one of them out.")
+            raise SettingError(f"latent has {name} twice. Leave one of them out.")
     return tuple(fields)
