@@ -21,6 +21,13 @@ class LatentColumns:
     fields: tuple[LatentField, ...]
     positions: tuple[Positions, ...]
 
+    def labelled(self, coding: TableCoding) -> set[str]:
+        """Names of the columns whose values are texts."""
+        each = zip(self.fields, self.positions, strict=True)
+        return {
+            column_name(coding.input_names, field.column) for field, where in each if where.values.dtype.kind == "U"
+        }
+
     def placed(self, X: Any, coding: TableCoding) -> tuple[Placed, ...]:
         """Components over the positions of the training data."""
         found = zip(self.fields, self.positions, self.places(X, coding), strict=True)

@@ -67,9 +67,10 @@ def _component_to_plain(field: LatentField) -> Any:
             return to_plain(field)
     except TypeError:  # a prior of one's own
         pass
+    known = ", ".join(kind.__name__ for kind in COMPONENTS)
     raise ModelFileError(
-        f"{describe(field)} cannot be saved: files hold the components {', '.join(c.__name__ for c in COMPONENTS)} "
-        f"with Gamma and Normal priors, and not a {type(field).__name__} of your own. Use pickle, or fit without it."
+        f"{describe(field)} cannot be saved: its class, or that of one of its priors, is your own. Files hold {known}, "
+        "with Gamma and Normal priors. Use pickle, or fit without it."
     )
 
 
