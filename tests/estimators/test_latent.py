@@ -761,6 +761,14 @@ class TestRescore:
             rtol=1e-6,
         )
 
+    def test_limits_hold(self):
+        limits = Limits(max_depth=0, max_latent=1)
+        model = poisson(search=CHOSEN).fit(table(), response(), offset=table()["b"].to_numpy())
+        model.set_params(search=SearchConfig(n_populations=1, population_size=3, limits=limits, select_offset=True))
+        found = model.rescore(table(), response(), offset=table()["b"].to_numpy()).models_["features"]
+        assert max(sum("(" in name for name in features) for features in found) == 1
+        assert any("offset" in features and "AR1(t)" in features for features in found)
+
     @pytest.mark.parametrize("column", ["t", "g"])
     def test_only_with_the_training_data(self, column):
         for values in (table()[column].to_numpy()[::-1], ["x"] * N if column == "g" else table()["t"] + 0.5):

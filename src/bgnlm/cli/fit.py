@@ -132,6 +132,8 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
     from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
     from bgnlm.errors import SettingError
 
+    config = {"n_populations": options.populations, "select_offset": options.select_offset}
+    config = {name: value for name, value in config.items() if value}
     settings = {
         "link": options.link,
         "transforms": _transforms(options.transforms),
@@ -144,7 +146,7 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
         "n_chains": options.chains,
         "n_jobs": options.jobs,
         "max_seconds": options.max_seconds,
-        "search": SearchConfig(n_populations=options.populations, select_offset=options.select_offset),
+        "search": SearchConfig(**config) if config else None,
         "checkpoint": options.checkpoint,
         "random_state": options.seed,
         "verbose": int(is_watched() and not options.quiet),
