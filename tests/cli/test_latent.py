@@ -164,5 +164,6 @@ def test_parquet(run, tmp_path):
     data, out = tmp_path / "trial.parquet", tmp_path / "m.bgnlm"
     table.to_parquet(data)
     latent = ("--latent", "Grouped(subject)", "--latent", "AR1(week)", "--latent", "Grouped(new)")
-    assert run("fit", data, "--target", "count", "--out", out, "--quiet", *QUICK, *latent).code == 0
+    target = ("--target", "count", "--family", "poisson")
+    assert run("fit", data, *target, "--out", out, "--quiet", *QUICK, *latent).code == 0
     assert run("predict", out, data).code == 0

@@ -150,13 +150,13 @@ class TestFamilies:
     def test_a_gaussian_response_in_another_unit(self):
         one = fitted(BOTH, "gaussian")
         other = poisson(family="gaussian").fit(table(), 1000.0 * response("gaussian"))
-        np.testing.assert_allclose(other.models_["probability"], one.models_["probability"], atol=1e-10)
-        np.testing.assert_allclose(other.predict(table()), 1000.0 * one.predict(table()), rtol=1e-10)
+        np.testing.assert_allclose(other.models_["probability"], one.models_["probability"], atol=1e-6)
+        np.testing.assert_allclose(other.predict(table()), 1000.0 * one.predict(table()), rtol=1e-6)
         deviations = [model.predict(table(), return_std=True)[1] for model in (one, other)]
-        np.testing.assert_allclose(1000.0 * deviations[0], deviations[1], rtol=1e-8)
+        np.testing.assert_allclose(1000.0 * deviations[0], deviations[1], rtol=1e-6)
         units = {"sd": 1000.0, "correlation": 1.0}
         factors = one.components_["hyperparameter"].map(units)
-        np.testing.assert_allclose(other.components_["mean"], factors * one.components_["mean"], rtol=1e-8)
+        np.testing.assert_allclose(other.components_["mean"], factors * one.components_["mean"], rtol=1e-6)
 
     def test_the_components_explain_what_they_should(self):
         model = fitted((Grouped("g"),))
