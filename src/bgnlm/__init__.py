@@ -32,7 +32,7 @@ _HOME = {
     "log_marginal": "bgnlm.likelihood.marginal",
     "parse": "bgnlm.features",
 }
-_MODULES = ("datasets", "errors", "features", "search")
+_MODULES = ("datasets", "errors", "features", "latent", "search")
 
 __all__ = [
     "BGNLMClassifier",
@@ -47,6 +47,7 @@ __all__ = [
     "features",
     "find_features",
     "fit_model",
+    "latent",
     "load",
     "log_marginal",
     "parse",

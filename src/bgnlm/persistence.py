@@ -23,7 +23,7 @@ from bgnlm._version import __version__
 from bgnlm.errors import ModelFileError
 
 FORMAT = "bgnlm model"
-VERSION = 1
+VERSION = 2  # the latest; files have the earliest that has all that is in them
 _DOCUMENT, _ARRAYS = "model.json", "arrays.npz"
 LARGEST_FILE = 2**32  # bytes, unpacked
 _MOST_COMPRESSED = 100  # times; random keys and digits leave no model anywhere near
@@ -31,11 +31,13 @@ _MAGIC = b"PK\x03\x04"
 _KINDS = "biuf"  # of numbers
 
 
-def write_model(path: str | Path, content: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+def write_model(
+    path: str | Path, content: Mapping[str, Any], arrays: Mapping[str, AnyArray], version: int = VERSION
+) -> None:
     """Write a file, or leave what is there as it is."""
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "bgnlm": __version__,
         "digest": _digest(content, arrays),
         "content": content,

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, CoefficientPrior, SearchConfig
+from bgnlm.latent import AR1, OU, Gamma, Grouped, Normal
 from bgnlm.persistence import VERSION
-from bgnlm.search import ModelPrior
+from bgnlm.search import Limits, ModelPrior
 
 FOLDER = Path(__file__).parent / "model-files" / f"version-{VERSION}"
 TINY = {"n_populations": 2, "population_size": 4, "n_candidates": 20, "n_averaged": 5}
@@ -42,6 +43,37 @@ def with_holes(X):
 
 def models():
     """Fitted models by name, each with the rows and the offset to predict with."""
+    return {1: models_of_version_1, 2: models_of_version_2}[VERSION]()
+
+
+def models_of_version_2():
+    """With latent components; other models still have version 1."""
+    X, new = table(N, 1), table(N_NEW, 2)
+    rng = np.random.default_rng(4)
+    week, new_week = np.arange(N) // 2, np.array([-3, 5, 7.5, 19, 30, 30])
+    X, new = X.assign(week=week), new.assign(week=new_week)
+    effects = X["colour"].map({"red": 1.0, "green": 0.0, "blue": -1.0})
+    eta = (X["size"] + effects).to_numpy() + 0.8 * np.sin(week / 3.0)
+    new.loc[0, "colour"] = "yellow"
+    few = Limits(max_depth=0, max_latent=2)
+    common = {"n_chains": 1, "random_state": 0, "penalty": ModelPrior(latent_penalty=0.5)}
+
+    latent = [AR1("week"), Grouped("colour"), Grouped("colour", slope="size")]
+    poisson = BGNLMRegressor(family="poisson", latent=latent, search=SearchConfig(**TINY, limits=few), **common)
+    yield "latent-poisson", poisson.fit(X, rng.poisson(np.exp(eta)).astype(float)), new, None
+
+    offset, new_offset = rng.normal(size=N).round(2), rng.normal(size=N_NEW).round(2)
+    latent = [OU("week", Gamma(2.0, 0.1), Normal(-1.0, 0.5)), Grouped("colour")]
+    search = SearchConfig(**TINY, limits=few, select_offset=True)
+    gaussian = BGNLMRegressor(latent=latent, search=search, coefficient_prior="normal", **common)
+    yield "latent-gaussian", gaussian.fit(X, eta + offset + 0.3 * rng.normal(size=N), offset=offset), new, new_offset
+
+    classes = BGNLMClassifier(latent=[Grouped("colour")], search=SearchConfig(**TINY, limits=few), **common)
+    yield "latent-classes", classes.fit(X, np.digitize(eta, [1.0, 2.0])), new, None
+
+
+def models_of_version_1():
+    """Of every kind."""
     X, new = table(N, 1), table(N_NEW, 2)
     rng = np.random.default_rng(3)
     eta = (X["size"] * X["weight"] - 1.0).to_numpy()

@@ -25,14 +25,16 @@ def test_models_say_what_they_said(path):
     expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     model, X, offset = bgnlm.load(path), pd.DataFrame(expected["X"]), expected["offset"]
     for method in {"predict", "predict_interval", "predict_proba"} & expected.keys():
-        assert_close(getattr(model, method)(X, offset=offset), np.array(expected[method]))
+        # Models with latent components are fitted again, to a tolerance.
+        rtol = 1e-4 if model.latent_columns_.fields else 1e-6
+        assert_close(getattr(model, method)(X, offset=offset), np.array(expected[method]), rtol)
     assert model.features_["expression"].tolist() == expected["features"]
     assert model.summary().splitlines() == expected["summary"]
 
 
-def assert_close(found, expected):
+def assert_close(found, expected, rtol):
     assert found.shape == expected.shape
     if expected.dtype.kind == "f":
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-9)
     else:
         assert found.tolist() == expected.tolist()

@@ -19,6 +19,7 @@ from bgnlm import BGNLMClassifier, BGNLMRegressor, CoefficientPrior, SearchConfi
 from bgnlm.errors import BgnlmError, DataError, ModelFileError
 from bgnlm.features import parse, register
 from bgnlm.features.transform import _registered
+from bgnlm.latent import AR1, Grouped
 from bgnlm.search import Limits, MjmcmcSettings, ModelPrior, MoveProbabilities, ProjectionWeights
 from tests.naive_glm import PAIRS
 
@@ -64,6 +65,12 @@ def response(family):
 @cache
 def fitted(family="gaussian", link=None, search=QUICK):
     return quick(family=family, link=link, search=search).fit(frame(), response(family))
+
+
+@cache
+def with_latent():
+    latent = [AR1("weight"), Grouped("color", slope="size"), Grouped("color")]
+    return quick(family="poisson", latent=latent, search=TINY).fit(frame(), response("poisson"))
 
 
 @cache
@@ -435,12 +442,12 @@ def with_digest(content, arrays):
 @cache
 def small_files():
     """Small models of every kind, as content and arrays."""
-    models = [fitted(family, None, TINY) for family in dict(CASES)] + [three(TINY)]
+    models = [fitted(family, None, TINY) for family in dict(CASES)] + [with_latent(), three(TINY)]
     files = []
     for model in models:
         buffer = {}
 
-        def keep(_, content, arrays, buffer=buffer):
+        def keep(_, content, arrays, version, buffer=buffer):
             buffer.update(content=copy.deepcopy(content), arrays=dict(arrays))
 
         with pytest.MonkeyPatch.context() as patch:
@@ -467,6 +474,9 @@ def use(model):
     assert len(model.features_) >= 0
     assert len(model.models_) >= 0
     assert str(model.diagnostics_)
+    assert len(model.components_) >= 0
+    for field in model.latent_columns_.fields:
+        assert len(model.latent_effects(field))
     model.expression()
 
 

@@ -7,11 +7,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from bgnlm.cli.console import counted, is_watched, tell
-from bgnlm.cli.options import DESCRIBED, add_columns, add_common, jobs, number, penalty, whole_number
+from bgnlm.cli.options import DESCRIBED, add_columns, add_common, component, jobs, number, penalty, whole_number
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from bgnlm.cli.options import ComponentOption
     from bgnlm.cli.tables import Table
     from bgnlm.cli.training_data import TrainingData
 
@@ -22,6 +24,8 @@ examples:
   bgnlm fit planets.csv --target axis --noise-floor 0.01 --out axis.bgnlm
   bgnlm fit patients.csv --target sick --exclude name id --missing impute --seed 1 --out sick.bgnlm
   bgnlm fit claims.parquet --target claims --family poisson --offset log_exposure --jobs 2 --out claims.bgnlm
+  bgnlm fit trial.csv --target seizures --family poisson --latent "AR1(week)" --latent "Grouped(subject, slope=dose)" \\
+      --out trial.bgnlm
 
 Tables are CSV (also .csv.gz, .tsv; comma, semicolon or tab; UTF-8; `-` reads standard input) or Parquet. The first line
 has the names of the columns. Columns of texts are categories. Ctrl-C stops the search and saves what was found.
@@ -71,6 +75,16 @@ def _add_model(group: Any) -> None:
         default="naive",
         help="how they are fitted; bayesian averages over them",
     )
+    group.add_argument(
+        "--latent",
+        type=component,
+        action="append",
+        default=[],
+        metavar="COMPONENT",
+        help="a latent Gaussian component that models may have: AR1(time), RW1(time), OU(time), IID(row), "
+        "Grouped(subject), Grouped(subject, slope=dose); again for more. The column is then no input",
+    )
+    group.add_argument("--select-offset", action="store_true", help="models may do without the offset")
     group.add_argument("--max-depth", type=whole_number(0), default=5, metavar="D", help="0 for linear models")
 
 
@@ -118,6 +132,8 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
     from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
     from bgnlm.errors import SettingError
 
+    config = {"n_populations": options.populations, "select_offset": options.select_offset}
+    config = {name: value for name, value in config.items() if value}
     settings = {
         "link": options.link,
         "transforms": _transforms(options.transforms),
@@ -125,11 +141,12 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
         "penalty": options.penalty,
         "max_depth": options.max_depth,
         "projection_weights": options.projection_weights,
+        "latent": _components(options.latent),
         "missing": options.missing,
         "n_chains": options.chains,
         "n_jobs": options.jobs,
         "max_seconds": options.max_seconds,
-        "search": SearchConfig(n_populations=options.populations) if options.populations else None,
+        "search": SearchConfig(**config) if config else None,
         "checkpoint": options.checkpoint,
         "random_state": options.seed,
         "verbose": int(is_watched() and not options.quiet),
@@ -139,6 +156,14 @@ def _estimator(options: argparse.Namespace, family: str) -> Any:
     if options.noise_floor:
         raise SettingError("--noise-floor is for --family gaussian; got it with classification. Leave it out.")
     return BGNLMClassifier(**settings)
+
+
+def _components(wanted: Sequence[ComponentOption]) -> list[Any]:
+    """Latent components with their usual priors."""
+    from bgnlm import latent
+
+    kinds = [(getattr(latent, kind), column, slope) for kind, column, slope in wanted]
+    return [kind(column) if slope is None else kind(column, slope=slope) for kind, column, slope in kinds]
 
 
 def _transforms(text: str) -> str | list[str]:

@@ -20,9 +20,10 @@ def describe(model: Any, using: str = "best") -> dict[str, Any]:
     """Settings, features, models and diagnostics in values that JSON knows."""
     document = {
         "estimator": type(model).__name__,
-        "settings": model.get_params(deep=False),
+        "settings": {**model.get_params(deep=False), "latent": _components(model)},
         "inputs": model.coding_.input_names,
         "features": _records(model.features_),
+        "components": _records(model.components_),
         "models": _records(model.models_),
         "diagnostics": [_numbers(search) for search in model.searches_],
         "expression": model.expression(using=using),
@@ -30,6 +31,13 @@ def describe(model: Any, using: str = "best") -> dict[str, Any]:
     if hasattr(model, "classes_"):
         document["classes"] = model.classes_
     return dict(plain(document))
+
+
+def _components(model: Any) -> list[str]:
+    """Latent components in words."""
+    from bgnlm.latent.place import describe as in_words
+
+    return list(map(in_words, model.latent_columns_.fields))
 
 
 def _records(table: Any) -> list[dict[str, Any]]:

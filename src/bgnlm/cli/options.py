@@ -2,10 +2,25 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 DESCRIBED = argparse.RawDescriptionHelpFormatter
+LABELLED = ("IID", "Grouped")
+COMPONENTS = (*LABELLED, "AR1", "RW1", "OU")
+_COLUMN = r"\s*(?:`(?P<{0}_quoted>[^`]+)`|(?P<{0}>[^`]*?))\s*"
+_COMPONENT = re.compile(
+    rf"\s*(?P<kind>\w+)\s*\({_COLUMN.format('column')}(?:,\s*slope\s*=(?P<sloped>){_COLUMN.format('slope')})?\)\s*"
+)
+
+
+class ComponentOption(NamedTuple):
+    """A latent component as it was asked for: the class, the column of positions or groups, the column of slopes."""
+
+    kind: str
+    column: str
+    slope: str | None
 
 
 def whole_number(low: int) -> Callable[[str], int]:
@@ -72,6 +87,23 @@ def penalty(text: str) -> str | float:
         return number(0.0)(text)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"must be bic, aic or a number of 0 or more; got {text!r}") from None
+
+
+def component(text: str) -> ComponentOption:
+    """Read a latent component: AR1(time), or Grouped(subject, slope=dose)."""
+    found = _COMPONENT.fullmatch(text)
+    if found is None or found["kind"] not in COMPONENTS:
+        raise argparse.ArgumentTypeError(
+            f"must be one of {', '.join(COMPONENTS)} with the name of a column, AR1(time) say, or Grouped(subject, "
+            f"slope=dose); got {text!r}"
+        )
+    column = found["column_quoted"] or found["column"]
+    slope = found["slope_quoted"] or found["slope"] if found["sloped"] is not None else None
+    if not column or slope == "":
+        raise argparse.ArgumentTypeError(f"must name a column, as in AR1(time); got {text!r}")
+    if slope is not None and found["kind"] != "Grouped":
+        raise argparse.ArgumentTypeError(f"has a slope, which is for Grouped; got {text!r}")
+    return ComponentOption(found["kind"], column, slope)
 
 
 def add_columns(parser: Any, flag: str, **settings: Any) -> None:

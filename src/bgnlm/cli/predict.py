@@ -114,7 +114,8 @@ def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any,
 
     coding = model.coding_
     table.require(coding.input_names, "needed by the model")
-    columns = [_column(table, column) for column in coding.columns]
+    labelled = model.latent_columns_.labelled(coding)
+    columns = [_column(table, column, column.name in labelled) for column in coding.columns]
     needed = [came for column, came in zip(coding.columns, columns, strict=True) if column.fill is None]
     refuse_missing(table, needed, "Fill it, drop the row, or fit with --missing impute.")
     refuse_infinite(table, columns)
@@ -125,11 +126,16 @@ def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any,
     return X, [name for name in table.names if name not in used]
 
 
-def _column(table: Table, trained: Any) -> Column:
+def _column(table: Table, trained: Any, has_labels: bool) -> Column:
     """Read a column as what it was in training, whatever it looks like now."""
-    from bgnlm.estimators.columns import BooleanColumn, CategoricalColumn
+    from bgnlm.estimators.columns import BooleanColumn, CategoricalColumn, PositionColumn
 
     match trained:
+        case _ if has_labels:
+            return table.column(trained.name, "texts")
+        case PositionColumn():  # groups may be true and false
+            column = table.column(trained.name)
+            return column if column.kind != "texts" else table.column(trained.name, "numbers")
         case CategoricalColumn():
             return table.column(trained.name, "texts")
         case BooleanColumn():

@@ -9,6 +9,7 @@ import numpy as np
 
 from bgnlm.cli.checks import numbers, refuse_infinite, refuse_missing
 from bgnlm.cli.console import quoted
+from bgnlm.cli.options import LABELLED
 from bgnlm.cli.tables import Table, frame_of
 from bgnlm.errors import DataError, SettingError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bgnlm.cli.cells import Column
+    from bgnlm.cli.cells import Column, Kind
 
 # More classes than this are hardly meant as such: for each there is a search of its own.
 _MOST_CLASSES = 20
@@ -38,13 +39,14 @@ class TrainingData:
 def training_data(table: Table, options: argparse.Namespace) -> TrainingData:
     """Choose and check the columns that are used."""
     names = _input_names(table, options)
+    positions = _positions(table, options)
     target = _target(table, options)
     family, reason = (options.family, "") if options.family else _choose_family(table, target)
     table.require(options.categories, "--categories")
     inputs = [table.column(name, "texts" if name in options.categories else None) for name in names]
     _check_inputs(table, inputs, options.missing)
     return TrainingData(
-        X=frame_of(inputs),
+        X=frame_of([*inputs, *positions]),
         y=_named(_classes(table, target) if family == "classification" else _response(table, target, family), target),
         weights=numbers(table, options.weights, "--weights").values if options.weights else None,
         offset=numbers(table, options.offset, "--offset").values if options.offset else None,
@@ -60,6 +62,22 @@ def _input_names(table: Table, options: argparse.Namespace) -> list[str]:
     taken = {name: option for option, name in parts.items() if name}
     if len(taken) < sum(name is not None for name in parts.values()):
         raise SettingError("--target, --weights and --offset must be different columns.")
+    for component in options.latent:
+        for name in (component.column, component.slope):
+            if taken.get(name, "--latent") != "--latent":
+                raise SettingError(f"--latent must not have {quoted([name])}, which {taken[name]} names already.")
+        taken[component.column] = "--latent"
+    if options.select_offset and not options.offset:
+        raise SettingError("--select-offset needs an offset to choose. Give the column that has it: --offset COLUMN")
+    names = _chosen_names(table, options, taken)
+    slopes = [component.slope for component in options.latent if component.slope]
+    table.require(slopes, "--latent")
+    if absent := [name for name in slopes if name not in names and name not in taken]:
+        raise SettingError(f"--latent has slopes of {quoted(absent)}, which must be among the columns to explain by.")
+    return names
+
+
+def _chosen_names(table: Table, options: argparse.Namespace, taken: dict[str, str]) -> list[str]:
     if options.features:
         table.require(options.features, "--features")
         if twice := [name for name in options.features if name in taken]:
@@ -70,6 +88,20 @@ def _input_names(table: Table, options: argparse.Namespace) -> list[str]:
     if not names:
         raise DataError(f"{table.path} has no column left to explain {options.target!r} by. Exclude fewer.")
     return names
+
+
+def _positions(table: Table, options: argparse.Namespace) -> list[Column]:
+    """Columns that latent components are along."""
+    along = {component.column for component in options.latent if component.kind not in LABELLED}
+    names = list(dict.fromkeys(component.column for component in options.latent))
+    table.require(names, "--latent")
+    columns = []
+    for name in names:
+        kind: Kind | None = "texts" if name in options.categories else None
+        columns.append(table.column(name, "numbers" if name in along else kind))
+    refuse_missing(table, columns, "Latent components need their positions and groups in every row: drop the row.")
+    refuse_infinite(table, columns)
+    return columns
 
 
 def _target(table: Table, options: argparse.Namespace) -> Column:

@@ -16,7 +16,7 @@ from bgnlm._validation import check_choice, check_count, check_number, check_off
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import TableCoding, learn_coding
-from bgnlm.estimators.latent_columns import LatentColumns, learn_latent, position_columns
+from bgnlm.estimators.latent_columns import LatentColumns, learn_latent
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of, parse
 from bgnlm.features.new_data import NewColumns
@@ -62,7 +62,8 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             X,
             missing=self.missing,
             sample_weight=sample_weight,
-            positions=position_columns(fields, self._kept_inputs()) if fields else (),
+            positions=[field.column for field in fields],
+            kept=self._kept_inputs() if fields else (),
             estimator_name=name,
         )
         design = coding.encode(X, estimator_name=name)
@@ -215,12 +216,14 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             Probability of the interval from "lower" to "upper".
         """
         check_is_fitted(self, "searches_")
-        share = check_number(level, "level", above=0.0, high=1.0)
+        low, high = central(level)
         names = [describe_field(field) for field in self.latent_columns_.fields]
-        name = component if isinstance(component, str) else describe_field(component)
+        if not names:
+            raise SettingError("The model has no latent components: it was fitted with latent=().")
+        name = describe_field(component) if isinstance(component, LatentField) else component
         number = names.index(check_choice(name, "component", names))
         values = self.latent_columns_.positions[number].values
-        tables = [effects_table(found.average, number, values, share) for found in self._found]
+        tables = [effects_table(found.average, number, values, high - low) for found in self._found]
         return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
 
     @property

@@ -8,15 +8,18 @@ import numpy as np
 from bgnlm._typing import AnyArray
 from bgnlm.errors import ModelFileError
 from bgnlm.estimators.base import BGNLMEstimator
+from bgnlm.estimators.checked import boolean
 from bgnlm.estimators.classifier import BGNLMClassifier
 from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import TableCoding
-from bgnlm.estimators.latent_columns import LatentColumns
+from bgnlm.estimators.latent_plain import columns_from_plain, columns_to_plain
 from bgnlm.estimators.regressor import BGNLMRegressor
 from bgnlm.estimators.searches_plain import search_from_plain, search_to_plain
 from bgnlm.estimators.settings_plain import settings_from_plain, settings_to_plain
 from bgnlm.persistence import damaged, read_model, write_model
 
+_VERSION = 1
+_LATENT_VERSION = 2  # has latent components, of which readers of version 1 know nothing
 _ESTIMATORS = {kind.__name__: kind for kind in (BGNLMRegressor, BGNLMClassifier)}
 
 
@@ -35,11 +38,14 @@ def save_estimator(estimator: BGNLMEstimator, path: str | Path) -> None:
     if isinstance(estimator, BGNLMClassifier):
         content["classes"] = {"type": _type_of(estimator.classes_), "values": estimator.classes_.tolist()}
     arrays: dict[str, AnyArray] = {}
+    latent = estimator.searches_[0].average.latent
+    if latent is not None:
+        content["latent"], arrays = columns_to_plain(estimator.latent_columns_, latent.models.placed)
     for number, search in enumerate(estimator.searches_):
         plain, parts = search_to_plain(search)
         content["searches"].append(plain)
         arrays |= {f"{number}.{name}": array for name, array in parts.items()}
-    write_model(path, content, arrays)
+    write_model(path, content, arrays, _VERSION if latent is None else _LATENT_VERSION)
 
 
 def load(path: str | Path) -> Any:
@@ -79,9 +85,13 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     coding, searches = TableCoding.from_plain(content["coding"]), content["searches"]
     demand(isinstance(searches, list) and isinstance(content["response"], str), "searches are missing")
     # Before the settings: these know which transforms are needed.
-    found = [search_from_plain(plain, _part(arrays, number), coding.names) for number, plain in enumerate(searches)]
+    latent, placed = columns_from_plain(content.get("latent", []), arrays, coding)
+    found = [
+        search_from_plain(plain, _part(arrays, number), coding.names, placed) for number, plain in enumerate(searches)
+    ]
     estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
-    estimator._take_over(coding, content["response"], LatentColumns((), ()), has_offset=_boolean(content["has_offset"]))
+    has_offset = boolean(content["has_offset"], "has_offset")
+    estimator._take_over(coding, content["response"], latent, has_offset=has_offset)
     estimator._settings_lost = _names(content["settings_not_stored"])
     estimator.searches_ = tuple(found)
     if kind is BGNLMClassifier:
@@ -92,11 +102,6 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     else:
         demand(len(searches) == 1, "searches that do not fit")
     return estimator
-
-
-def _boolean(value: Any) -> bool:
-    demand(isinstance(value, bool), "has_offset must be true or false")
-    return bool(value)
 
 
 def _names(values: Any) -> set[str]:

@@ -1,6 +1,7 @@
 """What a search leaves behind for an estimator: probabilities, diagnostics, and models ready to predict."""
 
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def fitted(result: SearchResult) -> FittedSearch:
 
 def rescored(problem: SearchProblem, search: FittedSearch, max_models: int) -> FittedSearch:
     """Apply the priors of `problem` to what a search of the same data found; chains are not compared any more."""
-    if search.data != digest_of_data(problem):
+    if search.data != _digest(problem):
         raise DataError("rescore needs the training data: X, y, sample_weight and offset as they were; got others.")
     same = search.likelihood == _likelihood_in_words(problem) and search.average.family == problem.likelihood.family
     posterior = rescore(problem, search.posterior, max_models, same_likelihood=same)
@@ -116,7 +117,7 @@ def _fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Di
         n_inputs=len(problem.names),
         likelihood=_likelihood_in_words(problem),
         prior=_prior_in_words(problem),
-        data=digest_of_data(problem),
+        data=_digest(problem),
     )
     if problem.latent is not None:  # with the most probable hyperparameters
         return replace(found, formulas=(average.only(0), median.only(0)))
@@ -129,6 +130,18 @@ def _fitted_models(problem: SearchProblem, posterior: Posterior, diagnostics: Di
         weight_errors=errors[:, 0],
         weight_shapes=errors[:, 1],
     )
+
+
+def _digest(problem: SearchProblem) -> str:
+    """Digest of the data, with positions and loadings of latent components."""
+    data = digest_of_data(problem)
+    if problem.latent is None or not problem.latent.placed:
+        return data
+    state = blake2b(data.encode(), digest_size=16)
+    for component in problem.latent.placed:
+        for part in (component.positions, component.place, component.loading):
+            state.update(np.ascontiguousarray(part).tobytes())
+    return state.hexdigest()
 
 
 def _likelihood_in_words(problem: SearchProblem) -> str:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -37,6 +37,8 @@ _KINDS: dict[str, type[Column]] = {
     "categorical": CategoricalColumn,
     "position": PositionColumn,
 }
+_FILL = 'Drop these rows, fill the values, or fit with missing="impute".'
+_POSITIONS_NEEDED = "Drop these rows: latent components need their positions, groups and slopes."
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class TableCoding:
         table = _open_table(X, estimator_name)
         given = [table.read(place) for place in _match(self, table.names, table.shape[1], estimator_name)]
         pairs = list(zip(self.columns, given, strict=True))
+        _refuse_missing([came for column, came in pairs if isinstance(column, PositionColumn)], _POSITIONS_NEEDED)
         _refuse_missing([came for column, came in pairs if column.fill is None])
         for column, came in pairs:
             check_kind(column, came)
@@ -107,13 +110,13 @@ class TableCoding:
         return coded
 
     def read(self, X: Any, names: Iterable[str], estimator_name: str = "BGNLM") -> list[GivenColumn]:
-        """Columns of a table like that of the training data as they come, by their names there."""
+        """Columns for latent components as they come, by their names in the training data."""
         table = _open_table(X, estimator_name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of names: `encode` warns
             places = list(_match(self, table.names, table.shape[1], estimator_name))
         given = [table.read(places[self.input_names.index(name)]) for name in names]
-        _refuse_missing(given)
+        _refuse_missing(given, _POSITIONS_NEEDED)
         return given
 
     def to_plain(self) -> dict[str, Any]:
@@ -139,6 +142,7 @@ def learn_coding(
     missing: str = "raise",
     sample_weight: npt.ArrayLike | None = None,
     positions: Iterable[str | int] = (),
+    kept: Collection[str] = (),
     estimator_name: str = "BGNLM",
 ) -> TableCoding:
     """Learn the coding of a table from training data.
@@ -154,6 +158,8 @@ def learn_coding(
         How often each row was observed.
     positions : names or numbers of columns, optional
         Those that are no inputs, because latent components are along them.
+    kept : names of coded columns, optional
+        Those that are inputs all the same.
     estimator_name : str
         What messages call the model.
     """
@@ -161,10 +167,17 @@ def learn_coding(
     table = _open_table(X, estimator_name)
     weights = check_weights(sample_weight, table.shape[0])
     given = [table.read(place) for place in range(table.shape[1])]
+    names = table.names or _numbered(len(given))
+    along = {column_name(names, position) for position in positions}
+    _refuse_missing([came for name, came in zip(names, given, strict=True) if name in along], _POSITIONS_NEEDED)
     if not impute:
         _refuse_missing(given)
-    names = table.names or _numbered(len(given))
-    apart = {column_name(names, position) for position in positions}
+    apart = {name for name in along if not any(other == name or other.startswith(f"{name}=") for other in kept)}
+    if apart == set(names):
+        raise DataError(
+            "X must have a column that is an input; latent components are along all of them. Add another column, or "
+            f"name one of them in keep: keep=[{names[0]!r}]."
+        )
     columns = (
         PositionColumn(name) if name in apart else learn_column(name, came, weights, impute=impute)
         for name, came in zip(names, given, strict=True)
@@ -324,7 +337,7 @@ def _difference(expected: Iterable[str], names: Iterable[str]) -> str:
     return text
 
 
-def _refuse_missing(given: list[GivenColumn]) -> None:
+def _refuse_missing(given: list[GivenColumn], advice: str = _FILL) -> None:
     holes = [(came.label, came.missing) for came in given]
     holes = [(label, missing) for label, missing in holes if missing.any()]
     if not holes:
@@ -333,7 +346,7 @@ def _refuse_missing(given: list[GivenColumn]) -> None:
     total = sum(np.count_nonzero(missing) for _, missing in holes)
     raise DataError(
         f"X has missing values (NaN), the first in row {row}, column {label}; number of missing values: {total}, of "
-        f'columns with any: {len(holes)}. Drop these rows, fill the values, or fit with missing="impute".'
+        f"columns with any: {len(holes)}. {advice}"
     )
 
 

@@ -1,17 +1,17 @@
 """The columns of a table that latent components are along: learnt in training, found again in new rows."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bgnlm._typing import AnyArray
+from bgnlm.errors import DataError
 from bgnlm.estimators.columns import GivenColumn
 from bgnlm.estimators.inputs import TableCoding, column_name
 from bgnlm.latent.fields import LatentField
 from bgnlm.latent.layout import Placed
-from bgnlm.latent.place import NewPlaces, Positions, column_values, place_new, positions_of
+from bgnlm.latent.place import NewPlaces, Positions, column_values, describe, place_new, positions_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,13 @@ class LatentColumns:
     fields: tuple[LatentField, ...]
     positions: tuple[Positions, ...]
 
+    def labelled(self, coding: TableCoding) -> set[str]:
+        """Names of the columns whose values are texts."""
+        each = zip(self.fields, self.positions, strict=True)
+        return {
+            column_name(coding.input_names, field.column) for field, where in each if where.values.dtype.kind == "U"
+        }
+
     def placed(self, X: Any, coding: TableCoding) -> tuple[Placed, ...]:
         """Components over the positions of the training data."""
         found = zip(self.fields, self.positions, self.places(X, coding), strict=True)
@@ -28,20 +35,17 @@ class LatentColumns:
 
     def places(self, X: Any, coding: TableCoding) -> tuple[NewPlaces, ...]:
         """Where the rows of a table are for each component."""
-        return tuple(
-            place_new(where, _values(field, X, coding), _slope(field, X, coding))
-            for field, where in zip(self.fields, self.positions, strict=True)
-        )
+        found = []
+        for field, where in zip(self.fields, self.positions, strict=True):
+            values = _values(field, X, coding)
+            _check_kind(field, where, values)
+            found.append(place_new(where, values, _slope(field, X, coding)))
+        return tuple(found)
 
 
 def learn_latent(fields: tuple[LatentField, ...], X: Any, coding: TableCoding) -> LatentColumns:
     """Learn the positions and groups of a table."""
     return LatentColumns(fields, tuple(positions_of(field, _values(field, X, coding)) for field in fields))
-
-
-def position_columns(fields: tuple[LatentField, ...], inputs: Collection[str]) -> list[str | int]:
-    """Columns that are no inputs: positions and groups, unless features to keep are made of them."""
-    return [field.column for field in fields if field.column not in inputs]
 
 
 def _values(field: LatentField, X: Any, coding: TableCoding) -> AnyArray:
@@ -54,6 +58,13 @@ def _slope(field: LatentField, X: Any, coding: TableCoding) -> AnyArray | None:
         return None
     given = coding.read(X, [column_name(coding.input_names, field.slope)])[0]
     return column_values(field, _as_given(given), is_slope=True)
+
+
+def _check_kind(field: LatentField, where: Positions, values: AnyArray) -> None:
+    """Refuse texts where training had numbers, and the other way round: none of them would be known."""
+    wanted, came = ("numbers" if each.dtype.kind == "f" else "texts" for each in (where.values, values))
+    if wanted != came:
+        raise DataError(f"The column of {describe(field)} had {wanted} in training; got {came}. Convert it.")
 
 
 def _as_given(given: GivenColumn) -> AnyArray:

@@ -78,6 +78,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         Expression, probability, complexity (operations), depth, averaged coefficient and its standard deviation.
     models_ : DataFrame
         The most probable models: features, probability, log posterior (not normalised), size.
+    components_ : DataFrame
+        Latent components: probability, and mean and standard deviation of their hyperparameters.
     posterior_, diagnostics_
         All models that were found, and how far to trust them.
     coding_

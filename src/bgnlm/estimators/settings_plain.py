@@ -9,13 +9,15 @@ import numpy as np
 
 from bgnlm.errors import DataError
 from bgnlm.features import Feature, Transform, parse, render
+from bgnlm.latent import AR1, IID, OU, RW1, Gamma, Grouped, Normal
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.search.config import Limits, MoveProbabilities, ProjectionWeights, SearchConfig
 from bgnlm.search.mjmcmc import MjmcmcSettings
 from bgnlm.search.prior import ModelPrior
 
-_KINDS = (SearchConfig, Limits, MoveProbabilities, ProjectionWeights, MjmcmcSettings, ModelPrior)
-_OBJECTS = {kind.__name__: kind for kind in _KINDS}
+COMPONENTS = (IID, AR1, RW1, OU, Grouped)
+_SEARCH = (SearchConfig, Limits, MoveProbabilities, ProjectionWeights, MjmcmcSettings, ModelPrior)
+_OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (*_SEARCH, *COMPONENTS, Gamma, Normal)}
 
 
 def settings_to_plain(settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -23,7 +25,7 @@ def settings_to_plain(settings: dict[str, Any]) -> tuple[dict[str, Any], list[st
     plain, lost = {}, []
     for name, value in settings.items():
         try:
-            plain[name] = _to_plain(value)
+            plain[name] = to_plain(value)
         except TypeError:
             lost.append(name)
     return plain, lost
@@ -33,10 +35,11 @@ def settings_from_plain(plain: Any, allowed: Iterable[str]) -> dict[str, Any]:
     """Read what `settings_to_plain` wrote."""
     if not isinstance(plain, dict) or not set(plain) <= set(allowed):
         raise DataError("settings must be those of the estimator")
-    return {name: _from_plain(value) for name, value in plain.items()}
+    return {name: from_plain(value) for name, value in plain.items()}
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """A setting as what JSON has; TypeError for what has no such form."""
     match value:
         case None | bool() | str():
             return value
@@ -54,26 +57,27 @@ def _to_plain(value: Any) -> Any:
             return {"path": str(value)}
         case _ if isinstance(value, Feature):
             return {"feature": render(value)}
-        case _ if is_dataclass(value) and type(value).__name__ in _OBJECTS:
-            each = {field.name: _to_plain(getattr(value, field.name)) for field in fields(value)}
+        case _ if is_dataclass(value) and _OBJECTS.get(type(value).__name__) is type(value):
+            each = {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
             return {"object": type(value).__name__, **each}
         case list() | tuple():
-            return [_to_plain(item) for item in value]
+            return [to_plain(item) for item in value]
         case _:
             raise TypeError(value)
 
 
-def _from_plain(value: Any) -> Any:
+def from_plain(value: Any) -> Any:
+    """Read what `to_plain` wrote."""
     match value:
         case {"object": kind}:
-            parameters: Any = {name: _from_plain(item) for name, item in value.items() if name != "object"}
+            parameters: Any = {name: from_plain(item) for name, item in value.items() if name != "object"}
             return CoefficientPrior(**parameters) if kind == "CoefficientPrior" else _OBJECTS[kind](**parameters)
         case {"feature": str(text)} if len(value) == 1:
             return parse(text)
         case {"path": str(text)} if len(value) == 1:
             return Path(text)
         case list():
-            return tuple(map(_from_plain, value))
+            return tuple(map(from_plain, value))
         case dict():
             raise DataError("a setting is of no known kind")
         case _:

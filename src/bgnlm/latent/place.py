@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray, IntArray
-from bgnlm.errors import DataError
+from bgnlm._validation import LARGEST
+from bgnlm.errors import DataError, SettingError
 from bgnlm.latent.fields import LatentField
 from bgnlm.latent.layout import Placed
 
 UNKNOWN = -1
+_KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "U": "texts"}  # of arrays in which nothing can be missing
 
 
 class NewPlaces(NamedTuple):
@@ -64,20 +68,18 @@ def column_values(field: LatentField, values: Any, *, is_slope: bool = False) ->
     column = np.asarray(values)
     if column.ndim != 1:
         raise DataError(f"{describe(field)} needs one value for each row; got shape {column.shape}.")
-    _refuse_missing(field, column)
-    try:
-        numbers = column.astype(np.float64)
-    except (TypeError, ValueError):
-        if is_slope:
-            raise DataError(f"The slope of {describe(field)} must be numbers; got {column[0]!r}.") from None
-        if not field.by_label:
-            raise DataError(
-                f"{describe(field)} is along positions, which must be numbers; got {column[0]!r}. Give a numeric "
-                "column, or use Grouped for labels."
-            ) from None
+    kinds = _kinds(column)
+    if "nothing" in kinds:
+        row = kinds.index("nothing")
+        raise DataError(f"{describe(field)} needs a value in every row; row {row} has none. Leave such rows out.")
+    wanted = "numbers" if is_slope or not field.by_label or kinds[0] == "numbers" else "texts"
+    if any(kind != wanted for kind in kinds):
+        raise _odd_value(field, column, next(row for row, kind in enumerate(kinds) if kind != wanted), is_slope)
+    if wanted == "texts":
         return column.astype(str)
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+    numbers = column.astype(np.float64)
+    if not (np.abs(numbers) <= LARGEST).all():
+        row = int(np.flatnonzero(~(np.abs(numbers) <= LARGEST))[0])
         raise DataError(
             f"{describe(field)} needs a finite value in every row; got {numbers[row]} in row {row}. Leave such rows "
             "out."
@@ -85,10 +87,41 @@ def column_values(field: LatentField, values: Any, *, is_slope: bool = False) ->
     return numbers
 
 
-def _refuse_missing(field: LatentField, column: AnyArray) -> None:
-    for row, value in enumerate(column.tolist() if column.dtype == object else ()):
-        if value is None or value != value:
-            raise DataError(f"{describe(field)} needs a value in every row; row {row} has none. Leave such rows out.")
+def _kinds(column: AnyArray) -> list[str]:
+    """What the values of a column are, one word for all of them if that is plain."""
+    if column.dtype.kind in _KINDS:
+        return [_KINDS[column.dtype.kind]]
+    if column.dtype.kind == "f":
+        return ["nothing" if missing else "numbers" for missing in np.isnan(column).tolist()]
+    return list(map(_kind_of, column))
+
+
+def _kind_of(value: Any) -> str:
+    """What one value is: a number, a text, nothing, or something else."""
+    if isinstance(value, str):
+        return "texts"
+    # The missing values of pandas, known by name so that pandas need not be there.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "nothing"
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return "nothing" if np.isnat(value) else "others"
+    if isinstance(value, Real | Decimal | np.bool_):
+        return "numbers" if value == value else "nothing"
+    return "others"
+
+
+def _odd_value(field: LatentField, column: AnyArray, row: int, is_slope: bool) -> DataError:
+    value = column[row]
+    shown = repr(str(value) if isinstance(value, str) else value)[:60]
+    found = f"got {shown} in row {row}."
+    if is_slope:
+        return DataError(f"The slope of {describe(field)} must be numbers; {found}")
+    if not field.by_label:
+        return DataError(
+            f"{describe(field)} is along positions, which must be numbers; {found} Give a numeric column (dates as a "
+            "number of days, say), or use Grouped for labels."
+        )
+    return DataError(f"The labels of {describe(field)} must be all texts or all numbers; {found}")
 
 
 def positions_of(field: LatentField, values: AnyArray) -> Positions:
@@ -122,15 +155,15 @@ def check_fields(latent: Any) -> tuple[LatentField, ...]:
     """Check for components, one or several."""
     fields = (latent,) if isinstance(latent, LatentField) else latent
     if isinstance(fields, str) or not isinstance(fields, Sequence):
-        raise DataError(f"latent must be a list of components; got {latent!r}. Write [AR1('position')].")
+        raise SettingError(f"latent must be a list of components; got {latent!r}. Write [AR1('position')].")
     for field in fields:
         if not isinstance(field, LatentField):
-            raise DataError(
+            raise SettingError(
                 "latent must have components: IID, AR1, RW1, OU, Grouped, or what has the methods of a LatentField; "
                 f"got {field!r}."
             )
     names = [describe(field) for field in fields]
     for name in names:
         if names.count(name) > 1:
-            raise DataError(f"latent has {name} twice. Leave one of them out.")
+            raise SettingError(f"latent has {name} twice. Leave one of them out.")
     return tuple(fields)

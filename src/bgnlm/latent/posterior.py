@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
+from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.latent.inner import Inner, InnerLaplace
 from bgnlm.latent.layout import Placed
@@ -81,6 +82,9 @@ class LatentPosterior:
         entries = [entry._replace(columns=tuple(place[c] for c in entry.columns)) for entry in self.entries]
         return replace(self, columns=self.columns[:, chosen], entries=tuple(entries))
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_fits"}
+
     @cached_property
     def _fits(self) -> dict[int, tuple[InnerLaplace, Inner]]:
         return {}
@@ -92,6 +96,8 @@ class LatentPosterior:
         entry = self.entries[number]
         inner = self.models.inner(self.columns[:, list(entry.columns)], entry.components)
         fit = inner, inner.evaluate(np.array(entry.hyperparameters), inner.start())
+        if not np.isfinite(fit[1].log_integrand):  # its factors are not those of a mode
+            raise DataError(f"No mode was found of a model with hyperparameters {entry.hyperparameters}. Fit again.")
         size = sum(part.size for part in (*fit[1].factors, *fit[1].mode)) + inner.border.size
         if size * len(self.entries) < _HELD:
             self._fits[number] = fit

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
+from bgnlm.errors import DataError
 from bgnlm.features import Component, Evaluator, Feature, TrainingRange, sort_key
 from bgnlm.features.measures import weight_count
 from bgnlm.latent.inner import standards
@@ -342,6 +343,8 @@ def _with_latent(
             probabilities.append(probability * weight)
         if rank == 0:
             n_best = max(len(entries), 1)
+    if not entries:
+        return _without_modes(problem, latent, models, also)
     posterior = LatentPosterior(latent, columns, tuple(entries))
     fits = [posterior.coefficients(e) for e in range(len(entries))]
     total = float(sum(probabilities))
@@ -363,3 +366,18 @@ def _with_latent(
         n_best=n_best,
         latent=posterior,
     )
+
+
+def _without_modes(
+    problem: SearchProblem,
+    latent: LatentModels,
+    models: Sequence[tuple[tuple[Feature, ...], float]],
+    also: tuple[Feature, ...],
+) -> ModelAverage:
+    """Return the model of the intercept in place of models that have no mode; none of their probability is left."""
+    if not any(model for model, _ in models):
+        raise DataError(
+            "No mode was found, not even of the model that has an intercept alone. Check the response, its weights and "
+            "its offset: are they on reasonable scales?"
+        )
+    return replace(_with_latent(problem, latent, [((), 1.0)], also), mass=0.0)

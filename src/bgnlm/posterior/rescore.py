@@ -32,12 +32,20 @@ def rescore(problem: SearchProblem, posterior: Posterior, max_models: int, *, sa
         rows = replace(rows, log_marginal=_scored(problem, found, rows))
     largest = problem.config.limits.max_model_size
     joint = rows.log_joint(costs)
-    is_feature = np.array([not isinstance(feature, Component) for feature in found.features], np.float64)
-    sizes = rows.sum_over_members(is_feature)
-    allowed = np.isfinite(joint) & (sizes <= (np.inf if largest is None else largest))
+    is_feature = np.array([not isinstance(feature, Component) for feature in found.features])
+    is_process = np.array([feature in _processes(problem) for feature in found.features])
+    allowed = np.isfinite(joint)
+    for is_counted, most in ((is_feature, largest), (is_process, problem.config.limits.max_latent)):
+        if most is not None:
+            allowed &= rows.sum_over_members(is_counted.astype(np.float64)) <= most
     if not allowed.any():
         raise SettingError("These priors must allow one of the models that were found; they allow none. Search anew.")
     return summarize(FoundModels(found.features, costs, rows.take(np.flatnonzero(allowed)), -np.inf))
+
+
+def _processes(problem: SearchProblem) -> tuple[Component, ...]:
+    """Latent components but for the offset."""
+    return () if problem.latent is None else problem.components[: len(problem.latent.placed)]
 
 
 def _scored(problem: SearchProblem, found: FoundModels, rows: ModelRows) -> FloatArray:

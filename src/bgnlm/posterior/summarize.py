@@ -75,7 +75,7 @@ def summarize(found: FoundModels) -> Posterior:
     found = FoundModels(found.features, found.costs, found.rows.take(order), found.log_discarded)
     log_joint = log_joint[order]
     log_mass = log_sum(log_joint)
-    probabilities = np.exp(log_joint - log_mass) if np.isfinite(log_mass) else np.zeros(len(log_joint))
+    probabilities = _renormalised(log_joint, log_mass)
     inclusion = np.minimum(found.rows.sum_by_member(probabilities, len(found.features)), 1.0)
     by_probability = np.argsort(-inclusion, kind="stable")
     used = by_probability[np.bincount(found.rows.members, minlength=len(found.features))[by_probability] > 0]
@@ -117,5 +117,10 @@ def sum_by_chain(parts: Iterable[FoundModels]) -> ChainSums:
     for part in parts:
         log_joint = part.log_joint
         log_masses.append(log_sum(log_joint))
-        inclusion.append(part.rows.sum_by_member(np.exp(log_joint - log_masses[-1]), len(part.features)))
-    return ChainSums(np.exp(np.array(log_masses) - np.logaddexp.reduce(log_masses)), np.array(inclusion))
+        inclusion.append(part.rows.sum_by_member(_renormalised(log_joint, log_masses[-1]), len(part.features)))
+    return ChainSums(_renormalised(np.array(log_masses), np.logaddexp.reduce(log_masses)), np.array(inclusion))
+
+
+def _renormalised(log_joint: FloatArray, log_mass: float) -> FloatArray:
+    """Shares in the mass; 0 where nothing has any."""
+    return np.exp(log_joint - log_mass) if np.isfinite(log_mass) else np.zeros(len(log_joint))
