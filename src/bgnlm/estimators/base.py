@@ -201,7 +201,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
     @property
     def components_(self) -> Any:
-        """Latent components by probability, with mean and standard deviation of their hyperparameters."""
+        """Latent components by probability; mean, standard deviation and 90 % interval of their hyperparameters."""
         tables = [components_table(found.posterior, found.average) for found in self._found]
         return tables[0] if len(tables) == 1 else by_class(tables, self.classes_)
 

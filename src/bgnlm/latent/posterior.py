@@ -181,20 +181,18 @@ class LatentPosterior:
         nested_laplace.predictive_variances(*there.factors, nodes, loadings, border, variance)
         return Effect(self.models.scale * mean, self.models.scale * np.sqrt(variance))
 
-    def hyperparameters(self, number: int) -> dict[str, dict[str, float]]:
-        """Hyperparameters of one entry in natural units, by component."""
+    def hyperparameters(self, number: int) -> dict[int, FloatArray]:
+        """Hyperparameters of one entry on their unbounded scale, by component."""
         inner = self.models.inner(np.empty((len(self.models.response.y), 0)), self.entries[number].components)
         parts = inner.split(np.array(self.entries[number].hyperparameters))[0]
         fields = [c for c in self.entries[number].components if c < len(self.models.placed)]
-        natural = {
-            self.models.names[c]: self.models.placed[c].field.describe(part)
-            for c, part in zip(fields, parts, strict=True)
-        }
+        return dict(zip(fields, parts, strict=True))
+
+    def natural(self, component: int, hyperparameters: FloatArray) -> dict[str, float]:
+        """Hyperparameters of a component by name, in units of the response."""
+        values = self.models.placed[component].field.describe(hyperparameters)
         scale = self.models.scale
-        return {
-            component: {name: scale * value if name.startswith("sd") else value for name, value in values.items()}
-            for component, values in natural.items()
-        }
+        return {name: scale * value if name.startswith("sd") else value for name, value in values.items()}
 
     @property
     def n_models(self) -> int:

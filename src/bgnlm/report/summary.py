@@ -61,7 +61,7 @@ def _components(posterior: Posterior, average: ModelAverage) -> list[str]:
     for feature, probability in zip(posterior.features, posterior.inclusion_probabilities, strict=True):
         if isinstance(feature, Component):
             found = values.get(feature.name, {}).items()
-            words = ", ".join(f"{name} {mean:.4g} (sd {sd:.2g})" for name, (mean, sd) in found)
+            words = ", ".join(f"{name} {here.mean:.4g} ({here.lower:.3g} to {here.upper:.3g})" for name, here in found)
             lines.append(f"{probability:11.4f}  {feature.name}{': ' if words else ''}{words}")
     return [*lines, ""]
 

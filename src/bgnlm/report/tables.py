@@ -1,16 +1,18 @@
 """Features and models as data frames."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm.features import Component, depth, operation_count, render
+from bgnlm.latent.posterior import LatentPosterior
 from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.summarize import Posterior
 
 MOST_MODELS = 1000
+_REACH = 1.6448536269514722  # standard deviations to the ends of a 90 % interval
 NO_ERRORS = np.empty(0)
 
 
@@ -38,36 +40,59 @@ def components_table(posterior: Posterior, average: ModelAverage) -> Any:
     """Latent components by probability, with their hyperparameters: mean and standard deviation where they are in."""
     import pandas as pd
 
-    columns = ["component", "probability", "hyperparameter", "mean", "sd"]
+    columns = ["component", "probability", "hyperparameter", "mean", "sd", "lower", "upper"]
     if average.latent is None:
         return pd.DataFrame({name: [] for name in columns})
     values = hyperparameters(average)
-    rows: list[tuple[str, float, str, float, float]] = []
+    rows: list[tuple[str, float, str, float, float, float, float]] = []
     for feature, probability in zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True):
         if isinstance(feature, Component):
-            found = values.get(feature.name) or {"": (np.nan, np.nan)}
-            rows += [(feature.name, probability, name, mean, sd) for name, (mean, sd) in found.items()]
+            found = values.get(feature.name) or {"": Summary(np.nan, np.nan, np.nan, np.nan)}
+            rows += [(feature.name, probability, name, *summary) for name, summary in found.items()]
     return pd.DataFrame(rows, columns=columns)
 
 
-def hyperparameters(average: ModelAverage) -> dict[str, dict[str, tuple[float, float]]]:
-    """Mean and standard deviation of hyperparameters, by component, over the models that have it."""
-    assert average.latent is not None
-    collected: dict[str, dict[str, list[tuple[float, float]]]] = {}
+class Summary(NamedTuple):
+    """Posterior mean and standard deviation, and the ends of a 90 % interval."""
+
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+
+
+def hyperparameters(average: ModelAverage) -> dict[str, dict[str, Summary]]:
+    """Hyperparameters by component, over the models that have it."""
+    latent = average.latent
+    assert latent is not None
+    collected: dict[int, list[tuple[float, FloatArray]]] = {}
     for m, probability in enumerate(average.probabilities.tolist()):
-        for component, values in average.latent.hyperparameters(m).items():
-            for name, value in values.items():
-                collected.setdefault(component, {}).setdefault(name, []).append((probability, value))
+        for component, values in latent.hyperparameters(m).items():
+            collected.setdefault(component, []).append((probability, values))
     return {
-        component: {name: _moments(np.array(pairs)) for name, pairs in values.items()}
-        for component, values in collected.items()
+        latent.models.names[component]: _summaries(latent, component, entries)
+        for component, entries in collected.items()
     }
 
 
-def _moments(pairs: FloatArray) -> tuple[float, float]:
-    weights, values = pairs[:, 0] / pairs[:, 0].sum(), pairs[:, 1]
-    mean = float(weights @ values)
-    return mean, float(np.sqrt(max(weights @ np.square(values - mean), 0.0)))
+def _summaries(
+    latent: LatentPosterior, component: int, entries: Sequence[tuple[float, FloatArray]]
+) -> dict[str, Summary]:
+    """Intervals are those of normal distributions on the unbounded scale, where posteriors are least skew."""
+    weights = np.array([probability for probability, _ in entries])
+    weights /= weights.sum()
+    places = np.array([values for _, values in entries])
+    centre = weights @ places
+    reach = _REACH * np.sqrt(np.asarray(weights @ np.square(places - centre), dtype=np.float64))
+    each = [latent.natural(component, values) for values in places]
+    low, high = latent.natural(component, centre - reach), latent.natural(component, centre + reach)
+    found = {}
+    for name in each[0]:
+        values = np.array([natural[name] for natural in each])
+        mean = float(weights @ values)
+        deviation = float(np.sqrt(max(weights @ np.square(values - mean), 0.0)))
+        found[name] = Summary(mean, deviation, *sorted((low[name], high[name])))
+    return found
 
 
 def effects_table(average: ModelAverage, component: int, values: AnyArray, level: float) -> Any:
