@@ -223,13 +223,22 @@ def _distance(mode: OuterMode, place: FloatArray) -> float:
 
 
 def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray | None) -> OuterMode | None:
-    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model."""
+    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model.
+
+    None where there is nothing to climb: the integrand fails there or next to it.
+    """
     there = inner.evaluate(place, mode)
     if there.log_integrand == -math.inf:
         return None
-    gradient, diagonal = _slopes(inner, place, there)
-    covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None)) if axes is None else axes @ axes.T
+    covariance = None if axes is None else axes @ axes.T
+    step, before = np.zeros_like(place), np.zeros_like(place)
     for _ in range(_MAX_STEPS):
+        gradient, diagonal = _slopes(inner, place, there)
+        if not np.isfinite(gradient).all():
+            return None
+        if covariance is None:
+            covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None))
+        covariance, before = _updated(covariance, step, before - gradient), gradient
         step = covariance @ gradient
         if 0.5 * float(gradient @ step) < _GAIN:
             further = inner.evaluate(place + step, there.mode)
@@ -244,9 +253,7 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
             step *= 0.4
         else:
             break
-        place, there, before = place + step, further, gradient
-        gradient, diagonal = _slopes(inner, place, there)
-        covariance = _updated(covariance, step, before - gradient)
+        place, there = place + step, further
     if axes is None or _far(axes, diagonal):
         axes = _axes(inner, place, there, diagonal)
     return OuterMode(place, axes, there.mode, there.log_integrand)
