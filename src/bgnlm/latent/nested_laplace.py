@@ -16,6 +16,7 @@ from bgnlm.latent.inner import Inner, InnerLaplace, Mode
 
 _STEP = 0.05  # of differences, in units of the hyperparameters
 _GAIN = 2e-3  # nats that another step has to promise
+_LEFT = 0.02  # nats that the second derivatives at the end may promise
 _MAX_STEPS = 40
 _HALVINGS = 10
 _LONGEST = 3.0
@@ -224,13 +225,26 @@ def _distance(mode: OuterMode, place: FloatArray) -> float:
 
 
 def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray | None) -> OuterMode | None:
-    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model.
-
-    None where there is nothing to climb: the integrand fails there or next to it.
-    """
+    """Go up to a mode; `axes` are known from a similar model. None where the integrand fails, there or next to it."""
     there = inner.evaluate(place, mode)
     if there.log_integrand == -math.inf:
         return None
+    for _ in range(_ATTEMPTS):
+        reached = _ascend(inner, place, there, axes)
+        if reached is None:
+            return None
+        place, there, gradient, diagonal = reached
+        if axes is None or _far(axes, diagonal):
+            axes = _axes(inner, place, there, diagonal)
+        if 0.5 * float(np.square(axes.T @ gradient).sum()) < _LEFT:
+            break
+    return OuterMode(place, axes, there.mode, there.log_integrand)
+
+
+def _ascend(
+    inner: InnerLaplace, place: FloatArray, there: Inner, axes: FloatArray | None
+) -> tuple[FloatArray, Inner, FloatArray, FloatArray] | None:
+    """Quasi-Newton steps with derivatives by differences: where they end, and the derivatives before the last one."""
     covariance = None if axes is None else axes @ axes.T
     step, before = np.zeros_like(place), np.zeros_like(place)
     for _ in range(_MAX_STEPS):
@@ -255,9 +269,7 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
         else:
             break
         place, there = place + step, further
-    if axes is None or _far(axes, diagonal):
-        axes = _axes(inner, place, there, diagonal)
-    return OuterMode(place, axes, there.mode, there.log_integrand)
+    return place, there, gradient, diagonal
 
 
 def _updated(covariance: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
