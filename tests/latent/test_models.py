@@ -45,6 +45,16 @@ def test_names_and_complexities():
     assert models.exists((0, 1, 2, 3))
 
 
+def test_units_of_the_response():
+    """Of the density of values that were divided by a scale."""
+    models, design = _models(GAUSSIAN)
+    scaled = LatentModels(models.response, models.placed, models.slopes, scale=3.0)
+    for components in ((), (2,)):
+        assert scaled.log_marginal(design[:, :1], components) == pytest.approx(
+            models.log_marginal(design[:, :1], components) - 60 * math.log(3.0)
+        )
+
+
 @pytest.mark.parametrize("components", [(), (0,), (2,), (0, 2)])
 def test_offset_as_a_component(components):
     chosen, design = _models(selects_offset=True)

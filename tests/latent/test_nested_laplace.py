@@ -215,11 +215,15 @@ def test_starts():
 
 
 @pytest.mark.parametrize(
-    ("pair", "components", "n_columns"),
-    [(POISSON, [AR1("pos"), OU("pos")], 0), (POISSON, [IID("pos"), AR1("pos")], 2), (GAUSSIAN, [AR1("pos")], 2)],
+    ("pair", "components", "n_columns", "allowed"),
+    [
+        (POISSON, [AR1("pos"), OU("pos")], 0, 0.08),
+        (POISSON, [IID("pos"), AR1("pos")], 2, 0.08),
+        (GAUSSIAN, [AR1("pos")], 2, 0.25),
+    ],
 )
-def test_four_hyperparameters(pair, components, n_columns, monkeypatch):
-    """Against a finer grid around the same modes."""
+def test_four_hyperparameters(pair, components, n_columns, allowed, monkeypatch):
+    """Against a finer grid around the same modes; what is missing most is where process and noise change places."""
     slopes = INTEGRATED if n_columns else SlopePrior()
     case, _ = series(pair, components, 30, 0.8, seed=1, n_columns=n_columns, slopes=slopes)
     coarse = integrate(case.inner(), corrected=False)
@@ -227,19 +231,27 @@ def test_four_hyperparameters(pair, components, n_columns, monkeypatch):
     monkeypatch.setattr(nested_laplace, "_mesh", lambda _: nested_laplace.Mesh(1.3, 5.0))
     monkeypatch.setattr(nested_laplace, "_MAX_POINTS", 10000)
     fine = integrate(case.inner(), corrected=False)
-    assert coarse.log_marginal == pytest.approx(fine.log_marginal, abs=0.08)
+    assert coarse.log_marginal == pytest.approx(fine.log_marginal, abs=allowed)
 
 
-def test_nodes_of_three_hyperparameters():
-    """Few, with the moments of a fine grid."""
+def test_nodes_of_three_hyperparameters(monkeypatch):
+    """Few, with means and variances along the axes about as those of a fine grid."""
     case, _ = series(POISSON, [RW1("pos"), OU("pos")], 40, 0.3, seed=0)
-    found = integrate(case.inner(), corrected=False)
-    (mode,) = found.modes
-    assert len(found.nodes) == 6
-    weights = np.exp([node.log_weight for node in found.nodes])
-    along = np.linalg.solve(mode.axes, np.array([node.place - mode.place for node in found.nodes]).T)
-    assert weights.sum() == pytest.approx(1.0)
-    assert (weights * along**2).sum(axis=1) == pytest.approx(np.ones(3), rel=0.5)
+    few = integrate(case.inner(), corrected=False)
+    assert len(few.nodes) == 6
+    monkeypatch.setattr(nested_laplace, "_MOST_WITH_ALL", 3)
+    monkeypatch.setattr(nested_laplace, "_mesh", lambda _: nested_laplace.Mesh(0.9, 6.0))
+    fine = integrate(case.inner(), corrected=False)
+    assert len(fine.nodes) > 100
+    moments = []
+    for found in (few, fine):
+        weights = np.exp([node.log_weight for node in found.nodes])
+        places = np.array([node.place for node in found.nodes])
+        along = np.linalg.solve(few.modes[0].axes, (places - few.modes[0].place).T)
+        assert weights.sum() == pytest.approx(1.0)
+        moments.append([along @ weights, along**2 @ weights])
+    assert moments[0][0] == pytest.approx(moments[1][0], abs=0.3)
+    assert moments[0][1] == pytest.approx(moments[1][1], rel=0.3)
 
 
 def test_the_same_mode_is_found_once():

@@ -112,7 +112,8 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
         both = zip(modes, grids, strict=True)
         # A grid that goes up further than its mode has come to another one.
         higher = [grid.top for mode, grid in both if grid.top.value > mode.log_integrand + _ABOVE]
-        if not any([_add(found, _climb(inner, top.place, top.mode, None)) for top in higher]):
+        changes = [_add(found, _climb(inner, top.place, top.mode, None)) for top in higher]
+        if not any(changes):
             break
     masses, corrections, nodes = [], [], []
     for mode, grid in zip(modes, grids, strict=True):
@@ -236,9 +237,10 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
         place, there, gradient, diagonal = reached
         if axes is None or _far(axes, diagonal):
             axes = _axes(inner, place, there, diagonal)
+        found = OuterMode(place, axes, there.mode, there.log_integrand)
         if 0.5 * float(np.square(axes.T @ gradient).sum()) < _LEFT:
             break
-    return OuterMode(place, axes, there.mode, there.log_integrand)
+    return found
 
 
 def _ascend(
@@ -364,9 +366,7 @@ def _on_axes(mode: OuterMode, points: dict[tuple[int, ...], Point], mesh: Mesh, 
     ]
 
 
-def _flood(
-    inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh
-) -> dict[tuple[int, ...], Point]:
+def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> dict[tuple[int, ...], Point]:
     """Points of the lattice around a mode with the log integrand there, out to where it does not matter.
 
     Where grids of several modes meet, a point counts by the share of its own mode in the sum of all of them.

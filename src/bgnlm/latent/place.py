@@ -43,12 +43,17 @@ class Positions:
 
     def find(self, values: AnyArray) -> IntArray:
         """Numbers of these values among the known ones, -1 for others."""
+        if self.values.dtype.kind != values.dtype.kind:  # labels, some of them not numbers: 1 is "1"
+            numbers = {label: number for number, label in enumerate(_labels(self.values))}
+            return np.array([numbers.get(label, UNKNOWN) for label in _labels(values)], dtype=np.int64)
         place = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
         return np.where(self.values[place] == values, place, UNKNOWN)
 
     def times_of(self, values: AnyArray) -> FloatArray:
         """Where values of a numeric column are, known or not; beyond the ends by the median distance."""
-        if self.values.dtype.kind != "f":  # labels: others than the known ones are each somewhere else
+        if (
+            self.values.dtype.kind != "f" or values.dtype.kind != "f"
+        ):  # labels: others than the known ones are each somewhere else
             return len(self.values) + np.unique(values, return_inverse=True)[1].astype(np.float64)
         if self.times is self.values or len(self.values) == 1:
             return np.asarray(values - self.values[0] + self.times[0])
@@ -57,6 +62,28 @@ class Positions:
         before = np.minimum(values - self.values[0], 0.0) / step
         after = np.maximum(values - self.values[-1], 0.0) / step
         return np.asarray(inside + before + after)
+
+
+def _labels(values: AnyArray) -> list[str]:
+    """Texts, with numbers in one form."""
+    return [_label(value) for value in values.tolist()]
+
+
+def _label(value: float | str) -> str:
+    try:
+        return f"{float(value):.15g}"
+    except ValueError:
+        return str(value)
+
+
+def _no_number(column: AnyArray) -> Any:
+    """The first value that is none."""
+    for value in column.tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
 
 
 def column_values(field: LatentField, values: Any, *, is_slope: bool = False) -> AnyArray:
@@ -69,11 +96,11 @@ def column_values(field: LatentField, values: Any, *, is_slope: bool = False) ->
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
         if is_slope:
-            raise DataError(f"The slope of {describe(field)} must be numbers; got {column[0]!r}.") from None
+            raise DataError(f"The slope of {describe(field)} must be numbers; got {_no_number(column)!r}.") from None
         if not field.by_label:
             raise DataError(
-                f"{describe(field)} is along positions, which must be numbers; got {column[0]!r}. Give a numeric "
-                "column, or use Grouped for labels."
+                f"{describe(field)} is along positions, which must be numbers; got {_no_number(column)!r}. Give a "
+                "numeric column, or use Grouped for labels."
             ) from None
         return column.astype(str)
     if not np.isfinite(numbers).all():
