@@ -214,15 +214,32 @@ class DenseLaplace:
         """Of the linear predictors."""
         return self.design @ np.linalg.solve(self.hessian(self.mode), self.design.T)
 
-    def correction(self):
-        """Of the second order, and the variances of the linear predictors."""
+    def given_others(self, *also):
+        """Covariance of the linear predictors with nothing unknown but the fields in the band and some coefficients."""
+        layout = lay_out(self.case.components, len(self.case.y))
+        sizes = [len(c.positions) - int(c.field.is_pinned) for c in self.case.components]
+        first = 1 + self.case.design.shape[1]
+        starts = [first + sum(sizes[:c]) for c in range(len(sizes))]
+        places = [*also, *(place for c in layout.along for place in range(starts[c], starts[c] + sizes[c]))]
+        fields = self.design[:, places]
+        return fields @ np.linalg.solve(self.hessian(self.mode)[np.ix_(places, places)], fields.T)
+
+    def correction(self, doubt=0.3):
+        """Of the second order, and the variances of the linear predictors.
+
+        The part of the slopes counts less where its fourth-order term alone is more than `doubt`.
+        """
         third, fourth = np.empty((2, len(self.case.y)))
         eta = self.eta(self.mode)
         higher_terms(self.response.family.code, self.dispersion, self.case.y, self.response.weights, eta, third, fourth)
         c = self.covariance()
+        variances = np.diag(c).copy()
+        slopes = self.given_others(*range(1 + self.case.design.shape[1])) - self.given_others(0)
+        quartic = np.abs(fourth) @ np.diag(slopes) ** 2 / 8
+        c = c - (1.0 - min(1.0, math.sqrt(doubt / max(quartic, 1e-300)))) * slopes
         s = np.diag(c)
         a = third * s
-        return fourth @ s**2 / 8 + third @ c**3 @ third / 12 + a @ c @ a / 8, s
+        return fourth @ s**2 / 8 + third @ c**3 @ third / 12 + a @ c @ a / 8, variances
 
 
 def _near(response):

@@ -12,12 +12,26 @@ from tests.naive_latent import ALL_PAIRS, Case, DenseLaplace, exact_gaussian
 
 STANDARDISED = SlopePrior(precision=0.7, standardised=True)
 INTEGRATED = SlopePrior(precision=None)
-TOLERANCE = 5e-6  # Newton's method ends where the rest is about 1e-6 in the log determinant
+TOLERANCE = 1e-4  # Newton's method ends where the rest is about 1e-5 in the log determinant
+KERNELS = (
+    *("predict_rows", "find_mode", "border_scores", "border_cubes", "field_variances", "field_cubes"),
+    *("_assemble", "_penalty", "_block"),
+)
 
 
-def _evaluate(case, hyperparameters):
+def _evaluate(case, hyperparameters, tolerance=1e-14):
     inner = case.inner()
-    return inner, inner.evaluate(hyperparameters, inner.start())
+    return inner, inner.evaluate(hyperparameters, inner.start(), tolerance)
+
+
+def _coefficients(inner, mode):
+    """Intercept and slopes of the columns as they are."""
+    slopes = mode.border[1 : 1 + inner.n_slopes] / inner.scales
+    return np.array([mode.border[0] - slopes @ inner.centres, *slopes])
+
+
+def _variances(inner, found):
+    return inner.field_variances(found) + np.square(inner.border_scores(found)).sum(axis=1)
 
 
 def _in_order(case, inner, values):
@@ -33,10 +47,12 @@ def test_mode_and_integrand(pair, layout):
     case, hyperparameters = build(pair, layout)
     inner, found = _evaluate(case, hyperparameters)
     dense = DenseLaplace(case, hyperparameters)
-    assert found.log_integrand == pytest.approx(dense.log_integrand, abs=TOLERANCE)
+    assert found.log_integrand == pytest.approx(dense.log_integrand, abs=1e-6)
+    usual = inner.evaluate(hyperparameters, inner.start())
+    assert usual.log_integrand == pytest.approx(dense.log_integrand, abs=TOLERANCE)
     eta = _in_order(case, inner, inner.linear_predictor(found.mode))
     assert eta == pytest.approx(dense.eta(dense.mode), abs=1e-5)
-    assert found.mode.border[:3] == pytest.approx(dense.mode[:3], abs=1e-5)
+    assert _coefficients(inner, found.mode) == pytest.approx(dense.mode[:3], abs=1e-5)
     assert inner.n_hyperparameters == len(hyperparameters)
     assert inner.log_prior(hyperparameters) == pytest.approx(case.log_hyperprior(hyperparameters), abs=1e-9)
 
@@ -47,7 +63,7 @@ def test_mode_and_integrand(pair, layout):
 def test_priors_of_slopes(pair, n_columns, slopes):
     case, hyperparameters = build(pair, "ar1, groups beside", n_columns=n_columns, slopes=slopes)
     _, found = _evaluate(case, hyperparameters)
-    assert found.log_integrand == pytest.approx(DenseLaplace(case, hyperparameters).log_integrand, abs=TOLERANCE)
+    assert found.log_integrand == pytest.approx(DenseLaplace(case, hyperparameters).log_integrand, abs=1e-6)
 
 
 @pytest.mark.parametrize("layout", ["none", "ar1", "rw1, ou, iid", "ar1, groups beside"])
@@ -55,18 +71,15 @@ def test_priors_of_slopes(pair, n_columns, slopes):
 def test_compiled_kernels_equal_their_interpreted_form(pair, layout, monkeypatch):
     case, hyperparameters = build(pair, layout)
     inner, found = _evaluate(case, hyperparameters)
-    correction, variances = inner.correction(hyperparameters, found)
-    for name in ("predict_rows", "find_mode", "border_scores", "correct", "_assemble", "_penalty", "_border_cubes"):
-        monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
-    for name in ("_field_variances", "_block", "_field_cubes"):
+    correction, variances = inner.correction(hyperparameters, found), _variances(inner, found)
+    for name in KERNELS:
         monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
     inner, slow = _evaluate(case, hyperparameters)
     assert found.log_integrand == pytest.approx(slow.log_integrand, abs=1e-9)
     assert found.mode.border == pytest.approx(slow.mode.border, abs=1e-9)
     assert found.mode.field == pytest.approx(slow.mode.field, abs=1e-9)
-    slow_correction, slow_variances = inner.correction(hyperparameters, slow)
-    assert correction == pytest.approx(slow_correction, abs=1e-9)
-    assert variances == pytest.approx(slow_variances, abs=1e-9)
+    assert correction == pytest.approx(inner.correction(hyperparameters, slow), abs=1e-9)
+    assert variances == pytest.approx(_variances(inner, slow), abs=1e-9)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -74,10 +87,10 @@ def test_compiled_kernels_equal_their_interpreted_form(pair, layout, monkeypatch
 def test_second_order_correction(pair, layout):
     case, hyperparameters = build(pair, layout, n=40)
     inner, found = _evaluate(case, hyperparameters)
-    ours, variances = inner.correction(hyperparameters, found)
+    ours, variances = inner.correction(hyperparameters, found), _variances(inner, found)
     expected, dense_variances = DenseLaplace(case, hyperparameters).correction()
     assert _in_order(case, inner, variances) == pytest.approx(dense_variances, rel=1e-6)
-    assert ours == pytest.approx(expected, abs=1e-6)
+    assert ours == pytest.approx(expected, abs=1e-5)  # pairs with a correlation below 1e-3 are left out
     assert (abs(ours) > 1e-3) == (pair[0] != "gaussian")
 
 
@@ -85,19 +98,18 @@ def test_correction_with_more_effects_beside_than_rows():
     """Cubes over the border are then summed by pairs."""
     case, hyperparameters = build(("poisson", "log"), "ar1, groups beside", n=12, n_columns=9)
     inner, found = _evaluate(case, hyperparameters)
-    assert inner.correction(hyperparameters, found)[0] == pytest.approx(
+    assert inner.correction(hyperparameters, found) == pytest.approx(
         DenseLaplace(case, hyperparameters).correction()[0], abs=1e-6
     )
 
 
-@pytest.mark.xfail(reason="what the fourth derivative leaves out is taken for all there is")
 def test_correction_where_the_fourth_derivative_vanishes():
     share = 0.5 - math.sqrt(1.0 / 12.0)  # p (1 - p) = 1/6
     case = Case(("binomial", "logit"), np.full(4, share), weights=np.full(4, 5.0))
     inner, found = _evaluate(case, np.empty(0))
     expected = DenseLaplace(case, np.empty(0)).correction()[0]
     assert expected == pytest.approx(5 / 12 / 20, rel=1e-6)
-    assert inner.correction(np.empty(0), found)[0] == pytest.approx(expected, abs=1e-3)
+    assert inner.correction(np.empty(0), found) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("slopes", [SlopePrior(precision=1e-3), STANDARDISED, INTEGRATED])
@@ -111,7 +123,7 @@ def test_gaussian_response_is_exact(layout, slopes):
         inner, found = _evaluate(case, hyperparameters)
         ours = found.log_integrand - inner.log_prior(hyperparameters)
         assert ours == pytest.approx(exact_gaussian(case, hyperparameters), abs=1e-8)
-        assert inner.correction(hyperparameters, found)[0] == 0.0
+        assert inner.correction(hyperparameters, found) == 0.0
 
 
 def test_walk_that_adds_up_to_zero():
@@ -145,8 +157,8 @@ def test_the_mode_does_not_depend_on_the_start(pair, far):
     start = inner.start()
     start.border[:] += far / 4 * np.resize([1.0, -1.0, 0.5], len(start.border))
     start.field[:] += far / 4 * np.resize([1.0, 0.3, -1.0, 2.0], len(start.field))
-    again = inner.evaluate(hyperparameters, start)
-    assert again.log_integrand == pytest.approx(found.log_integrand, abs=TOLERANCE)
+    again = inner.evaluate(hyperparameters, start, 1e-14)
+    assert again.log_integrand == pytest.approx(found.log_integrand, abs=1e-6)
     assert again.mode.border == pytest.approx(found.mode.border, abs=1e-5)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgnlm._typing import FloatArray
+from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
 from bgnlm.latent.fields import PAPER_PRECISION, Gamma
@@ -46,6 +47,20 @@ class LatentResponse(NamedTuple):
     y: FloatArray
     weights: FloatArray
     offset: FloatArray
+
+
+def check_intercept(response: LatentResponse) -> LatentResponse:
+    """Refuse a response that leaves a flat intercept without a proper posterior."""
+    bounds = {"binomial": (0.0, 1.0), "poisson": (0.0,), "negative_binomial": (0.0,)}.get(response.family.name, ())
+    counted = response.y[response.weights > 0]
+    for bound in bounds:
+        if (counted == bound).all():
+            raise DataError(
+                f"y of family {response.family.name!r} must have values other than {bound:g} where the intercept has a "
+                f"flat prior, as in all models with latent components; got {bound:g} in all {len(counted)} rows, which "
+                "fits the better the farther away the intercept is. Add rows with other values."
+            )
+    return response
 
 
 class Mode(NamedTuple):
@@ -213,9 +228,10 @@ class InnerLaplace:
         higher_terms(self.response.family.code, dispersion, self.y, self.weights, eta, third, fourth)
         scores = self.border_scores(inner)
         # Where the data hardly tell a coefficient, as that of a category without events, the series does not converge.
-        doubt = float(np.abs(fourth * np.square(np.square(scores).sum(axis=1))).sum()) / 8.0
+        slopes = slice(1, 1 + self.n_slopes)
+        doubt = float(np.abs(fourth * np.square(np.square(scores[:, slopes]).sum(axis=1))).sum()) / 8.0
         if doubt > _DOUBT:
-            scores *= (_DOUBT / doubt) ** 0.25
+            scores[:, slopes] *= (_DOUBT / doubt) ** 0.25
         variances = self.field_variances(inner) + np.square(scores).sum(axis=1)
         quartic = fourth * variances**2
         if (np.abs(quartic) + third**2 * variances**3).sum() < 8.0 * _ENOUGH:

@@ -10,7 +10,7 @@ import numpy as np
 from bgnlm._validation import check_design, check_number, check_offset, check_response, check_weights
 from bgnlm.errors import DataError, ModelStatusWarning
 from bgnlm.latent.fields import Gamma
-from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior
+from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, check_intercept
 from bgnlm.latent.layout import lay_out
 from bgnlm.latent.nested_laplace import Integrated, integrate
 from bgnlm.latent.place import check_fields, column_values, place
@@ -108,7 +108,8 @@ def integrated(
         slopes = SlopePrior(precision=None, hyperprior=coefficient_precision)
     else:
         slopes = SlopePrior(precision=check_number(coefficient_precision, "coefficient_precision", above=0.0))
-    checked = LatentResponse(distribution, response, check_weights(sample_weight, n_obs), check_offset(offset, n_obs))
+    weights, known = check_weights(sample_weight, n_obs), check_offset(offset, n_obs)
+    checked = check_intercept(LatentResponse(distribution, response, weights, known))
     return integrate(InnerLaplace(checked, lay_out(placed, n_obs), columns, slopes), corrected=corrected)
 
 

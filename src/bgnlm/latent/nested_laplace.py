@@ -1,7 +1,7 @@
 """Nested Laplace approximation of log p(y | m): the hyperparameters are summed out around all their modes.
 
-Up to two hyperparameters by a grid around each mode; more by one-dimensional integrals along the principal axes. Grids
-of several modes share out what they have in common.
+By a grid along the principal axes around each mode, which is coarser for many hyperparameters. Grids of several modes
+share out what they have in common.
 """
 
 import itertools
@@ -16,13 +16,14 @@ from bgnlm.latent.inner import Inner, InnerLaplace, Mode
 
 _STEP = 0.05  # of differences, in units of the hyperparameters
 _GAIN = 2e-3  # nats that another step has to promise
+_LEFT = 0.02  # nats that the second derivatives at the end may promise
 _MAX_STEPS = 40
 _HALVINGS = 10
 _LONGEST = 3.0
 _FLATTEST = 0.05  # second derivative of a hyperparameter that the data tell nothing of
 _DIFFERENT = 0.5  # of the logarithm of second derivatives
 _GRID_TOLERANCE = 1e-5  # of the squared Newton decrement; the weights of the grid do not need more
-_MOST_ON_GRID = 2  # hyperparameters
+_MOST_WITH_ALL = 2  # hyperparameters of which all points of the grid are nodes
 _ABOVE = 0.5  # nats that a grid may be higher than its mode
 _ATTEMPTS = 3
 _MAX_POINTS = 400  # of one grid
@@ -58,19 +59,18 @@ class Node(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point of a lattice: hyperparameters, what they count for, log integrand, fields and coefficients."""
+    """A point of a lattice: hyperparameters, what they count for, fields and coefficients."""
 
     place: FloatArray
     value: float
-    log_integrand: float
     mode: Mode
 
 
 class Grid(NamedTuple):
-    """Nodes around a mode, and the highest point that was met there."""
+    """Nodes around a mode, and the point that counts most."""
 
     nodes: list[Node]
-    top: Point | OuterMode
+    top: Point
 
 
 class Mesh(NamedTuple):
@@ -110,11 +110,11 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
         modes = _that_matter(found)
         grids = [_grid(inner, modes, number) for number in range(len(modes))]
         both = zip(modes, grids, strict=True)
-        higher = [grid.top for mode, grid in both if grid.top.log_integrand > mode.log_integrand + _ABOVE]
-        if not higher:
+        # A grid that goes up further than its mode has come to another one.
+        higher = [grid.top for mode, grid in both if grid.top.value > mode.log_integrand + _ABOVE]
+        changes = [_add(found, _climb(inner, top.place, top.mode, None)) for top in higher]
+        if not any(changes):
             break
-        for top in higher:  # a grid that goes up further than its mode has come to another one
-            _add(found, _climb(inner, top.place, top.mode, None))
     masses, corrections, nodes = [], [], []
     for mode, grid in zip(modes, grids, strict=True):
         correction = 0.0
@@ -207,15 +207,18 @@ def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
     return Mode(mode.field, border)
 
 
-def _add(found: list[OuterMode], mode: OuterMode | None) -> None:
+def _add(found: list[OuterMode], mode: OuterMode | None) -> bool:
+    """Add a mode, or let it take the place of one that is the same and lower; tell if that makes a difference."""
     if mode is None:
-        return
+        return False
     for number, other in enumerate(found):
         if min(_distance(other, mode.place), _distance(mode, other.place)) < _SAME:
-            if mode.log_integrand > other.log_integrand:
+            gain = mode.log_integrand - other.log_integrand
+            if gain > 0.0:
                 found[number] = mode
-            return
+            return gain > _ABOVE
     found.append(mode)
+    return True
 
 
 def _distance(mode: OuterMode, place: FloatArray) -> float:
@@ -223,13 +226,36 @@ def _distance(mode: OuterMode, place: FloatArray) -> float:
 
 
 def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray | None) -> OuterMode | None:
-    """Quasi-Newton steps with derivatives by differences; `axes` are known from a similar model."""
+    """Go up to a mode; `axes` are known from a similar model. None where the integrand fails, there or next to it."""
     there = inner.evaluate(place, mode)
     if there.log_integrand == -math.inf:
         return None
-    gradient, diagonal = _slopes(inner, place, there)
-    covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None)) if axes is None else axes @ axes.T
+    for _ in range(_ATTEMPTS):
+        reached = _ascend(inner, place, there, axes)
+        if reached is None:
+            return None
+        place, there, gradient, diagonal = reached
+        if axes is None or _far(axes, diagonal):
+            axes = _axes(inner, place, there, diagonal)
+        found = OuterMode(place, axes, there.mode, there.log_integrand)
+        if 0.5 * float(np.square(axes.T @ gradient).sum()) < _LEFT:
+            break
+    return found
+
+
+def _ascend(
+    inner: InnerLaplace, place: FloatArray, there: Inner, axes: FloatArray | None
+) -> tuple[FloatArray, Inner, FloatArray, FloatArray] | None:
+    """Quasi-Newton steps with derivatives by differences: where they end, and the derivatives before the last one."""
+    covariance = None if axes is None else axes @ axes.T
+    step, before = np.zeros_like(place), np.zeros_like(place)
     for _ in range(_MAX_STEPS):
+        gradient, diagonal = _slopes(inner, place, there)
+        if not np.isfinite(gradient).all():
+            return None
+        if covariance is None:
+            covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None))
+        covariance, before = _updated(covariance, step, before - gradient), gradient
         step = covariance @ gradient
         if 0.5 * float(gradient @ step) < _GAIN:
             further = inner.evaluate(place + step, there.mode)
@@ -244,12 +270,8 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
             step *= 0.4
         else:
             break
-        place, there, before = place + step, further, gradient
-        gradient, diagonal = _slopes(inner, place, there)
-        covariance = _updated(covariance, step, before - gradient)
-    if axes is None or _far(axes, diagonal):
-        axes = _axes(inner, place, there, diagonal)
-    return OuterMode(place, axes, there.mode, there.log_integrand)
+        place, there = place + step, further
+    return place, there, gradient, diagonal
 
 
 def _updated(covariance: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
@@ -299,56 +321,52 @@ def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatA
 
 def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> Grid:
     """Nodes around a mode whose weights add up to its mass."""
-    mode = modes[number]
-    size = len(mode.place)
-    if size == 0:
-        return Grid([Node(mode.place, mode.log_integrand, mode.mode)], mode)
-    mesh = _mesh(inner)
-    volume = math.log(abs(np.linalg.det(mode.axes))) + size * math.log(mesh.spacing)
-    if size > _MOST_ON_GRID:
-        return _star(inner, modes, number, mesh, volume)
-    points = _flood(inner, modes, number, mesh, range(size)).values()
-    nodes = [Node(point.place, point.value + volume, point.mode) for point in points]
-    return Grid(nodes, max(points, key=lambda point: point.log_integrand))
+    mode, mesh = modes[number], _mesh(inner)
+    volume = math.log(abs(np.linalg.det(mode.axes))) + len(mode.place) * math.log(mesh.spacing)
+    points = _flood(inner, modes, number, mesh)
+    if len(mode.place) > _MOST_WITH_ALL:
+        nodes = _on_axes(mode, points, mesh, volume)
+    else:
+        nodes = [Node(point.place, point.value + volume, point.mode) for point in points.values()]
+    return Grid(nodes, max(points.values(), key=lambda point: point.value))
 
 
 def _mesh(inner: InnerLaplace) -> Mesh:
     """As fine as it can be afforded, and finer where dispersions make posteriors skew."""
     if inner.n_hyperparameters == 1:
         return Mesh(0.9, 7.0)
-    is_plain = inner.n_hyperparameters == _MOST_ON_GRID and not inner.has_dispersion and not inner.integrates_slopes
-    return Mesh(1.4, 4.0) if is_plain else Mesh(1.0, 6.0)
+    if inner.n_hyperparameters > _MOST_WITH_ALL:
+        return Mesh(1.8, 3.2)
+    return Mesh(1.0, 6.0) if inner.has_dispersion or inner.integrates_slopes else Mesh(1.4, 4.0)
 
 
-def _star(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh, volume: float) -> Grid:
-    """Integrals along each axis, multiplied as if the axes did not depend on each other.
+def _on_axes(mode: OuterMode, points: dict[tuple[int, ...], Point], mesh: Mesh, volume: float) -> list[Node]:
+    """Few nodes that stand for many points.
 
-    What is left stands for the distribution: two points on each axis, as far out as it takes for all of them together
-    to have its variances, each side with its own.
+    Two on each axis, as far out as it takes for all of them together to have the variances, each side with its own.
     """
-    mode = modes[number]
     size = len(mode.place)
-    mass, sides, tops = mode.log_integrand + volume, [], []
-    for j in range(size):
-        points = _flood(inner, modes, number, mesh, (j,))
-        tops.append(max(points.values(), key=lambda point: point.log_integrand))
-        line = {place[j]: point.value for place, point in points.items()}
-        mass += _log_sum(list(line.values())) - mode.log_integrand
-        for direction in (-1, 1):
-            half = [math.exp(value - line[0]) for z, value in line.items() if z * direction > 0]
-            deviation = mesh.spacing * (1.0 + 2.0 * sum(half)) / math.sqrt(2.0 * math.pi)
-            sides.append((j, direction, deviation))
-    total = sum(deviation for _, _, deviation in sides)
-    nodes = []
-    for j, direction, deviation in sides:
-        place = mode.place + direction * math.sqrt(size) * deviation * mode.axes[:, j]
-        nodes.append(Node(place, mass + math.log(deviation / total), mode.mode))
-    return Grid(nodes, max(tops, key=lambda point: point.log_integrand))
+    origin = points[(0,) * size].value
+    deviations = {}
+    for j, direction in itertools.product(range(size), (-1, 1)):
+        half = sum(
+            math.exp(point.value - origin)
+            for place, point in points.items()
+            if direction * place[j] == sum(map(abs, place)) > 0
+        )
+        deviations[j, direction] = mesh.spacing * (1.0 + 2.0 * half) / math.sqrt(2.0 * math.pi)
+    mass = _log_sum([point.value for point in points.values()]) + volume - math.log(sum(deviations.values()))
+    return [
+        Node(
+            mode.place + direction * math.sqrt(size) * deviation * mode.axes[:, j],
+            mass + math.log(deviation),
+            mode.mode,
+        )
+        for (j, direction), deviation in deviations.items()
+    ]
 
 
-def _flood(
-    inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh, directions: Sequence[int]
-) -> dict[tuple[int, ...], Point]:
+def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> dict[tuple[int, ...], Point]:
     """Points of the lattice around a mode with the log integrand there, out to where it does not matter.
 
     Where grids of several modes meet, a point counts by the share of its own mode in the sum of all of them.
@@ -356,11 +374,11 @@ def _flood(
     mode = modes[number]
     origin = (0,) * len(mode.place)
     value = mode.log_integrand + _log_share(modes, number, mode.place)
-    points = {origin: Point(mode.place, value, mode.log_integrand, mode.mode)}
+    points = {origin: Point(mode.place, value, mode.mode)}
     edge = [origin]
     while edge and len(points) < _MAX_POINTS:
         following = []
-        for point, j, direction in itertools.product(edge, directions, (-1, 1)):
+        for point, j, direction in itertools.product(edge, range(len(origin)), (-1, 1)):
             neighbour = (*point[:j], point[j] + direction, *point[j + 1 :])
             if neighbour in points:
                 continue
@@ -368,7 +386,7 @@ def _flood(
             before = points.get((*point[:j], point[j] - direction, *point[j + 1 :]))
             there = inner.evaluate(place, _continued(points[point].mode, before), _GRID_TOLERANCE)
             value = there.log_integrand + _log_share(modes, number, place)
-            points[neighbour] = Point(place, value, there.log_integrand, there.mode)
+            points[neighbour] = Point(place, value, there.mode)
             if value > mode.log_integrand - mesh.floor:
                 following.append(neighbour)
         edge = following

@@ -83,14 +83,14 @@ def _summaries(
     weights /= weights.sum()
     places = np.array([values for _, values in entries])
     centre = weights @ places
-    reach = _REACH * np.sqrt(np.asarray(weights @ np.square(places - centre), dtype=np.float64))
+    reach = _REACH * np.sqrt(weights @ np.square(places - centre))
     each = [latent.natural(component, values) for values in places]
     low, high = latent.natural(component, centre - reach), latent.natural(component, centre + reach)
     found = {}
     for name in each[0]:
         values = np.array([natural[name] for natural in each])
         mean = float(weights @ values)
-        deviation = float(np.sqrt(max(weights @ np.square(values - mean), 0.0)))
+        deviation = float(np.sqrt(max(float(weights @ np.square(values - mean)), 0.0)))
         found[name] = Summary(mean, deviation, *sorted((low[name], high[name])))
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Transform, inputs_of, parse
 from bgnlm.latent.fields import Gamma
-from bgnlm.latent.inner import LatentResponse, SlopePrior
+from bgnlm.latent.inner import LatentResponse, SlopePrior, check_intercept
 from bgnlm.latent.layout import Placed
 from bgnlm.latent.models import LatentModels
 from bgnlm.likelihood.coefficient_priors import LATENT_PARAMETERS, CoefficientPrior, resolve_prior
@@ -64,8 +64,9 @@ def latent_models(likelihood: Likelihood, latent: Any, config: SearchConfig) -> 
             )
     # Hyperpriors are about precisions of effects; those of a Gaussian response count in its own units.
     scale = _deviation(likelihood, config) if likelihood.family.name == "gaussian" else 1.0
+    response = LatentResponse(likelihood.family, likelihood.y / scale, likelihood.weights, likelihood.offset / scale)
     return LatentModels(
-        response=LatentResponse(likelihood.family, likelihood.y / scale, likelihood.weights, likelihood.offset / scale),
+        response=check_intercept(response),
         placed=placed,
         slopes=slope_prior(likelihood.prior),
         selects_offset=config.select_offset,
