@@ -157,3 +157,49 @@ def simulate(family, link, n, k, seed=0, *, weighted=True, shape=2.0):
         case _:
             y = rng.negative_binomial(shape, shape / (shape + mean)).astype(float)
     return y, X, weights, offset
+
+
+def glm_of_r(family, link, y, X, weights, offset):
+    """What R's `glm.fit` does, with R's families: deviance, coefficients and number of steps."""
+    epsilon = np.finfo(float).eps
+    design = np.column_stack([np.ones(len(y)), X])
+    mean = (weights * y + 0.5) / (weights + 1.0) if family == "binomial" else y + 0.1
+    eta = np.array([Family(family, link).linear_predictor(float(value)) for value in mean])
+    deviance = _deviance_of_r(family, y, weights, mean)
+    step, change = 0, np.inf
+    while step < 25 and change >= 1e-8:
+        step += 1
+        match link:
+            case "logit":
+                slope = np.where(np.abs(eta) > 30.0, epsilon, special.expit(eta) * special.expit(-eta))
+            case "probit":
+                slope = np.maximum(stats.norm.pdf(eta), epsilon)
+            case _:
+                slope = mean
+        variance = mean * (1.0 - mean) if family == "binomial" else mean
+        root = np.sqrt(weights * slope**2 / variance)
+        working = eta - offset + (y - mean) / slope
+        scale = np.linalg.norm(design, axis=0)
+        scaled = np.linalg.lstsq(design / scale * root[:, None], working * root, rcond=1e-13)[0]
+        eta = offset + design / scale @ scaled
+        match link:
+            case "logit":
+                odds = np.where(
+                    eta < -30.0, epsilon, np.where(eta > 30.0, 1.0 / epsilon, np.exp(np.minimum(eta, 30.0)))
+                )
+                mean = odds / (1.0 + odds)
+            case "probit":
+                farthest = -stats.norm.ppf(epsilon)
+                mean = stats.norm.cdf(np.clip(eta, -farthest, farthest))
+            case _:
+                mean = np.maximum(np.exp(eta), epsilon)
+        previous, deviance = deviance, _deviance_of_r(family, y, weights, mean)
+        change = abs(deviance - previous) / (abs(deviance) + 0.1)
+    return deviance, scaled / scale, step
+
+
+def _deviance_of_r(family, y, weights, mean):
+    """Twice the distance to the log-likelihood of a model that fits every observation."""
+    if family == "binomial":
+        return 2.0 * weights @ (special.rel_entr(y, mean) + special.rel_entr(1.0 - y, 1.0 - mean))
+    return 2.0 * weights @ (special.rel_entr(y, mean) - y + mean)

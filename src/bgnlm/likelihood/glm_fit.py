@@ -14,7 +14,7 @@ from bgnlm.kernels.families import row_terms
 from bgnlm.likelihood.glm import GlmStatistics
 from bgnlm.likelihood.glm_score import MEAN_LOG_G, MEAN_U, RANK_TOLERANCE, WIDTH_LOG_G, GlmScore
 from bgnlm.likelihood.model_fit import CoefficientSpread, ModelFit, upper_factor
-from bgnlm.likelihood.script import script_deviance, script_fit
+from bgnlm.likelihood.script import script_deviances, script_fit
 from bgnlm.likelihood.status import ModelStatus
 from bgnlm.likelihood.subsets import unpack
 
@@ -44,7 +44,7 @@ class GlmPopulation:
         for columns, value, code, row in zip(models, values[1:], status[1:], of_g[1:].tolist(), strict=True):
             fit = self._fit(columns, float(value), float(values[0]), ModelStatus(int(code)), row[MEAN_U])
             chosen = np.array(columns, dtype=np.int64)
-            fits.append(replace(fit, spread=self._spread(chosen, fit.status, row)) if with_spread else fit)
+            fits.append(replace(fit, spread=self._spread(chosen, fit, row)) if with_spread else fit)
         return fits
 
     def log_marginals(self, models: Sequence[Sequence[int]]) -> FloatArray:
@@ -68,20 +68,21 @@ class GlmPopulation:
             r_squared=-math.expm1(-2.0 * max(gain, 0.0) / self.score.statistics.n_obs),
         )
 
-    def _spread(self, columns: IntArray, status: ModelStatus, of_g: Sequence[float]) -> CoefficientSpread:
+    def _spread(self, columns: IntArray, fit: ModelFit, of_g: Sequence[float]) -> CoefficientSpread:
         """Mean of the coefficients and factor of their covariance, over g and with the skewness of the likelihood.
 
         At two values of g, a standard deviation of log g to either side of its mean.
         """
+        if not (len(columns) and of_g[WIDTH_LOG_G] > 0.0):
+            shift = self._skew(columns, fit.coefficients, fit.covariance_factor, fit.dispersion)
+            return CoefficientSpread(fit.coefficients + shift, fit.covariance_factor)
         means, factors = [], []
-        for side in (-1.0, 1.0) if len(columns) and of_g[WIDTH_LOG_G] > 0.0 else (0.0,):
+        for side in (-1.0, 1.0):
             log_g = of_g[MEAN_LOG_G] + side * of_g[WIDTH_LOG_G]
-            u = 1.0 / (1.0 + math.exp(min(log_g, 700.0))) if side else of_g[MEAN_U]
-            coefficients, factor, dispersion, _ = self._mode(columns, u, status)
+            u = 1.0 / (1.0 + math.exp(min(log_g, 700.0)))
+            coefficients, factor, dispersion, _ = self._mode(columns, u, fit.status)
             means.append(coefficients + self._skew(columns, coefficients, factor, dispersion))
             factors.append(factor)
-        if len(means) == 1:
-            return CoefficientSpread(means[0], factors[0])
         mean, half = 0.5 * (means[0] + means[1]), 0.5 * (means[1] - means[0])
         return CoefficientSpread(mean, upper_factor(np.hstack([*(math.sqrt(0.5) * f for f in factors), half[:, None]])))
 
@@ -171,7 +172,8 @@ class GlmPopulation:
 
     @cached_property
     def _null_script_deviance(self) -> float:
-        return script_deviance(self.score.statistics, np.empty(0, np.int64))
+        none = np.zeros((1, self.score.statistics.n_columns), dtype=np.bool_)
+        return float(script_deviances(self.score.statistics, none)[0])
 
     @cached_property
     def _null_log_likelihood(self) -> float:
