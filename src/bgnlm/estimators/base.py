@@ -16,7 +16,7 @@ from bgnlm._validation import check_choice, check_count, check_number, check_off
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import TableCoding, learn_coding
-from bgnlm.estimators.latent_columns import LatentColumns, learn_latent
+from bgnlm.estimators.latent_columns import LatentColumns, check_different, learn_latent
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of, parse
 from bgnlm.features.new_data import NewColumns
@@ -69,6 +69,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         design = coding.encode(X, estimator_name=name)
         if len(design) == 1:
             raise DataError(f"{name} needs more than one row; got n_samples = 1.")
+        check_different(fields, coding)
         latent = learn_latent(fields, X, coding)
         response = getattr(y, "name", None)
         name_of_y = response if isinstance(response, str) and response else "y"

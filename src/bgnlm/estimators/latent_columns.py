@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from bgnlm._typing import AnyArray
-from bgnlm.errors import DataError
+from bgnlm.errors import DataError, SettingError
 from bgnlm.estimators.columns import GivenColumn
 from bgnlm.estimators.inputs import TableCoding, column_name
-from bgnlm.latent.fields import LatentField
+from bgnlm.latent.fields import IID, Grouped, LatentField
 from bgnlm.latent.layout import Placed
 from bgnlm.latent.place import NewPlaces, Positions, column_values, describe, place_new, positions_of
 
@@ -41,6 +41,19 @@ class LatentColumns:
             _check_kind(field, where, values)
             found.append(place_new(where, values, _slope(field, X, coding)))
         return tuple(found)
+
+
+def check_different(fields: tuple[LatentField, ...], coding: TableCoding) -> None:
+    """Refuse components that are one and the same: by name and by number, or IID and Grouped over one column."""
+    seen: dict[tuple[object, ...], LatentField] = {}
+    for field in fields:
+        kind = Grouped if isinstance(field, IID) else type(field)
+        columns = (column_name(coding.input_names, c) for c in (field.column, field.slope) if c is not None)
+        other = seen.setdefault((kind, *columns), field)
+        if other is not field:
+            raise SettingError(
+                f"latent has {describe(other)} and {describe(field)}, which are the same component. Leave one out."
+            )
 
 
 def learn_latent(fields: tuple[LatentField, ...], X: Any, coding: TableCoding) -> LatentColumns:

@@ -26,6 +26,8 @@ _GRID_TOLERANCE = 1e-5  # of the squared Newton decrement; the weights of the gr
 _MOST_WITH_ALL = 2  # hyperparameters of which all points of the grid are nodes
 _ABOVE = 0.5  # nats that a grid may be higher than its mode
 _ATTEMPTS = 3
+_REACH = 8.0  # nats below the mode that a node may be
+_DISPERSIONS = (-1.0, 0.0, 1.0, 2.0, 3.5)  # tried where only hyperparameters of components are known, as logarithms
 _MAX_POINTS = 400  # of one grid
 _SAME = 0.7  # standard deviations between starts that have led to the same mode
 _NEGLIGIBLE = 12.0  # nats below the best mode
@@ -175,23 +177,54 @@ def _modes(inner: InnerLaplace, known: Sequence[OuterMode]) -> list[OuterMode]:
         if there.log_integrand == -math.inf:
             return []
         return [OuterMode(place, np.empty((0, 0)), there.mode, there.log_integrand)]
+    known = [_widened(mode, size) for mode in known]
     if known and all(len(mode.place) == size for mode in known):
         nearby = sorted(known, key=lambda mode: -mode.log_integrand)
         _add(found, _climb(inner, nearby[0].place, _fitting(inner, nearby[0].mode), nearby[0].axes))
         # What columns explain, a component need not: it may be nearly absent here and not in the similar model.
         others: list[tuple[FloatArray, FloatArray | None]] = [(mode.place, mode.axes) for mode in nearby[1:]]
         others += [(start, None) for start in starts_of(inner)[1:]]
-        for place, axes in others:
+        beginning = _fitting(inner, nearby[0].mode)
+        for start, axes in others:
             highest = max((mode.log_integrand for mode in found), default=-math.inf)
-            there = inner.evaluate(place, _fitting(inner, nearby[0].mode), _GRID_TOLERANCE)
-            # With a dispersion, its value decides how a place looks, and only climbing tells.
-            if inner.has_dispersion or there.log_integrand > highest - _NEGLIGIBLE:
+            if inner.has_dispersion and axes is not None:  # process and noise may change places: only climbing tells
+                _add(found, _climb(inner, start, beginning, axes))
+                continue
+            place, there = _with_noise(inner, start, beginning)
+            if there.log_integrand > highest - _NEGLIGIBLE:
                 _add(found, _climb(inner, place, there.mode, axes))
     else:
         beginning = inner.start()
         for start in starts_of(inner):
             _add(found, _climb(inner, start, beginning, None))
     return found
+
+
+def _widened(mode: OuterMode, size: int) -> OuterMode:
+    """A mode of a model without columns for one with columns, where the precision of slopes is integrated out."""
+    if len(mode.place) != size - 1:
+        return mode
+    axes = np.eye(size)
+    axes[:-1, :-1] = mode.axes
+    return mode._replace(place=np.append(mode.place, 0.0), axes=axes)
+
+
+def _with_noise(inner: InnerLaplace, place: FloatArray, mode: Mode) -> tuple[FloatArray, Inner]:
+    """A place and what is there; with the best of some dispersions, without which no place looks like anything."""
+    if not inner.has_dispersion:
+        return place, inner.evaluate(place, mode, _GRID_TOLERANCE)
+    number, centre = sum(inner.sizes), _dispersion_start(inner)
+
+    def best_of(values: Sequence[float]) -> tuple[FloatArray, Inner]:
+        places = [np.concatenate([place[:number], [value], place[number + 1 :]]) for value in values]
+        each = [(there, inner.evaluate(there, mode, _GRID_TOLERANCE)) for there in places]
+        return max(each, key=lambda pair: pair[1].log_integrand)
+
+    best = best_of((place[number], *(centre + shift for shift in _DISPERSIONS), inner.dispersion_prior.mode))
+    for step in (0.75, 0.375, 0.1875):
+        near = best_of([best[0][number] - step, best[0][number] + step])
+        best = max(best, near, key=lambda pair: pair[1].log_integrand)
+    return best
 
 
 def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
@@ -325,7 +358,7 @@ def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> Grid:
     volume = math.log(abs(np.linalg.det(mode.axes))) + len(mode.place) * math.log(mesh.spacing)
     points = _flood(inner, modes, number, mesh)
     if len(mode.place) > _MOST_WITH_ALL:
-        nodes = _on_axes(mode, points, mesh, volume)
+        nodes = _on_axes(inner, mode, points, mesh, volume)
     else:
         nodes = [Node(point.place, point.value + volume, point.mode) for point in points.values()]
     return Grid(nodes, max(points.values(), key=lambda point: point.value))
@@ -340,30 +373,39 @@ def _mesh(inner: InnerLaplace) -> Mesh:
     return Mesh(1.0, 6.0) if inner.has_dispersion or inner.integrates_slopes else Mesh(1.4, 4.0)
 
 
-def _on_axes(mode: OuterMode, points: dict[tuple[int, ...], Point], mesh: Mesh, volume: float) -> list[Node]:
+def _on_axes(
+    inner: InnerLaplace, mode: OuterMode, points: dict[tuple[int, ...], Point], mesh: Mesh, volume: float
+) -> list[Node]:
     """Few nodes that stand for many points.
 
     Two on each axis, as far out as it takes for all of them together to have the variances, each side with its own.
     """
     size = len(mode.place)
     origin = points[(0,) * size].value
-    deviations = {}
+    nodes, deviations = [], []
     for j, direction in itertools.product(range(size), (-1, 1)):
         half = sum(
-            math.exp(point.value - origin)
+            math.exp(min(point.value - origin, 0.0))  # what is higher belongs to another mode
             for place, point in points.items()
             if direction * place[j] == sum(map(abs, place)) > 0
         )
-        deviations[j, direction] = mesh.spacing * (1.0 + 2.0 * half) / math.sqrt(2.0 * math.pi)
-    mass = _log_sum([point.value for point in points.values()]) + volume - math.log(sum(deviations.values()))
+        deviation = mesh.spacing * (1.0 + 2.0 * half) / math.sqrt(2.0 * math.pi)
+        deviations.append(deviation)
+        nodes.append(_within_reach(inner, mode, direction * math.sqrt(size) * deviation * mode.axes[:, j]))
+    mass = _log_sum([point.value for point in points.values()]) + volume - math.log(sum(deviations))
     return [
-        Node(
-            mode.place + direction * math.sqrt(size) * deviation * mode.axes[:, j],
-            mass + math.log(deviation),
-            mode.mode,
-        )
-        for (j, direction), deviation in deviations.items()
+        Node(place, mass + math.log(deviation), mode.mode) for place, deviation in zip(nodes, deviations, strict=True)
     ]
+
+
+def _within_reach(inner: InnerLaplace, mode: OuterMode, step: FloatArray) -> FloatArray:
+    """A place in some direction from a mode that is not much less probable."""
+    for _ in range(_HALVINGS):
+        there = inner.evaluate(mode.place + step, mode.mode, _GRID_TOLERANCE)
+        if there.log_integrand > mode.log_integrand - _REACH:
+            return np.asarray(mode.place + step)
+        step = 0.6 * step
+    return mode.place
 
 
 def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> dict[tuple[int, ...], Point]:

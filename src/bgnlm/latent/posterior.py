@@ -122,13 +122,16 @@ class LatentPosterior:
         """Mean and variance of the linear predictor of new rows, given standardised columns (columns, rows)."""
         inner, there = self.fit(number)
         nodes, loadings, border, extra = self._loadings(number, inner, unit, places)
-        mean = border.T @ there.mode.border
-        if nodes.shape[1]:
-            mean = mean + (loadings * there.mode.field[nodes]).sum(axis=1)
-        variance = np.empty(len(mean))
+        variance = np.empty(len(offset))
         nested_laplace.predictive_variances(*there.factors, nodes, loadings, border, variance)
-        unit_of_y = self.models.scale
-        return self._offset(number, offset) + unit_of_y * mean, unit_of_y**2 * (variance + extra)
+        mean = self._offset(number, offset) + self.models.scale * _mean(there, nodes, loadings, border)
+        return mean, self.models.scale**2 * (variance + extra)
+
+    def mean(self, number: int, unit: FloatArray, offset: FloatArray, places: Sequence[NewPlaces]) -> FloatArray:
+        """The first of what `locate` gives, by itself."""
+        inner, there = self.fit(number)
+        nodes, loadings, border, _ = self._loadings(number, inner, unit, places)
+        return self._offset(number, offset) + self.models.scale * _mean(there, nodes, loadings, border)
 
     def draw(
         self,
@@ -174,9 +177,7 @@ class LatentPosterior:
         places[component] = NewPlaces(np.arange(n_positions), placed.positions, np.ones(n_positions))
         nodes, loadings, border, _ = self._loadings(number, inner, np.zeros((inner.n_slopes, n_positions)), places)
         border[0] = 0.0
-        mean = border.T @ there.mode.border
-        if nodes.shape[1]:
-            mean = mean + (loadings * there.mode.field[nodes]).sum(axis=1)
+        mean = _mean(there, nodes, loadings, border)
         variance = np.empty(n_positions)
         nested_laplace.predictive_variances(*there.factors, nodes, loadings, border, variance)
         return Effect(self.models.scale * mean, self.models.scale * np.sqrt(variance))
@@ -236,6 +237,12 @@ class LatentPosterior:
             if c in layout.beside:
                 first += len(component.positions)
         return nodes, loadings, np.ascontiguousarray(border), extra
+
+
+def _mean(there: Inner, nodes: IntArray, loadings: FloatArray, border: FloatArray) -> FloatArray:
+    """Linear predictors of new rows at the mode."""
+    mean = border.T @ there.mode.border
+    return np.asarray(mean + (loadings * there.mode.field[nodes]).sum(axis=1) if nodes.shape[1] else mean)
 
 
 def _neighbours(

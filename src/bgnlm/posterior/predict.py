@@ -269,7 +269,7 @@ def _with_noise(
 
 def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> Iterator[_Located]:
     if average.latent is not None:
-        yield from _located_latent(average, average.latent, rows)
+        yield from _located_latent(average, average.latent, rows, with_spread)
         return
     starts, members = average.starts.astype(np.int64), average.members.astype(np.int64)
     for place, columns in _columns(average, rows):
@@ -291,14 +291,19 @@ def _located(average: ModelAverage, rows: Rows, *, with_spread: bool = True) -> 
             yield _Located(here, location, spread)
 
 
-def _located_latent(average: ModelAverage, latent: LatentPosterior, rows: Rows) -> Iterator[_Located]:
+def _located_latent(
+    average: ModelAverage, latent: LatentPosterior, rows: Rows, with_spread: bool
+) -> Iterator[_Located]:
     gaussian = average.family.name == "gaussian"
     for here, columns in _columns(average, rows):
         location, spread = np.empty((2, columns.shape[1], len(average)))
         places = [component.part(here) for component in rows.latent]
         for m in range(len(average)):
-            mean, variance = latent.locate(m, columns[average.members_of(m)], rows.offset[here], places)
-            location[:, m] = mean
+            unit, offset = columns[average.members_of(m)], rows.offset[here]
+            if not with_spread:
+                location[:, m] = latent.mean(m, unit, offset, places)
+                continue
+            location[:, m], variance = latent.locate(m, unit, offset, places)
             spread[:, m] = np.sqrt(variance / average.dispersions[m] if gaussian else variance)
         yield _Located(here, location, spread)
 
