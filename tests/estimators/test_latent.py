@@ -354,6 +354,12 @@ class TestSettings:
         with pytest.raises(SettingError, match=r"latent has AR1\(t\) twice"):
             poisson([AR1("t"), AR1("t", Gamma(1.0, 0.1))]).fit(table(), response())
 
+    @pytest.mark.parametrize("latent", [[AR1("t"), AR1(2)], [IID("g"), Grouped("g")]], ids=["number", "kind"])
+    def test_components_that_are_the_same(self, latent):
+        assert table().columns[2] == "t"
+        with pytest.raises(SettingError, match=r"which are the same component\. Leave one out"):
+            poisson(latent).fit(table(), response())
+
     def test_one_component_needs_no_list(self):
         one = poisson(Grouped("g")).fit(table(), response())
         np.testing.assert_array_equal(one.predict(table()), fitted((Grouped("g"),)).predict(table()))

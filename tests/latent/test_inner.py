@@ -127,7 +127,7 @@ def test_gaussian_response_is_exact(layout, slopes):
 
 
 def test_walk_that_adds_up_to_zero():
-    """With a flat intercept a pinned walk is the same as one of its sum-to-zero form, but for the determinant."""
+    """With a flat intercept a pinned walk is the same as one of its sum-to-zero form, with all constants."""
     case, hyperparameters = build(("gaussian", "identity"), "rw1", n=12, n_columns=0)
     case = case.without_weights()
     walk = case.components[0]

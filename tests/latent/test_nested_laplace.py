@@ -254,6 +254,20 @@ def test_nodes_of_three_hyperparameters(monkeypatch):
     assert moments[0][1] == pytest.approx(moments[1][1], rel=0.3)
 
 
+@pytest.mark.parametrize("sd", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("components", [[AR1("pos")], [OU("pos")], [RW1("pos"), IID("pos")]], ids=len)
+def test_nodes_are_where_there_is_mass(components, sd):
+    """Also those of low modes, whose surroundings lead up to other ones."""
+    for seed in range(4):
+        case, _ = series(GAUSSIAN, components, 60, sd, seed)
+        inner = case.inner()
+        found = integrate(inner, corrected=False)
+        highest = max(mode.log_integrand for mode in found.modes)
+        for node in found.nodes:
+            if node.log_weight > math.log(1e-3):
+                assert inner.evaluate(node.place, node.mode).log_integrand > highest - 20.0
+
+
 def test_the_same_mode_is_found_once():
     """From all starts, however flat or steep the integrand is there."""
     case, _ = series(GAUSSIAN, [Grouped("pos")], 40, 1.0, seed=2, n_groups=6, n_columns=2, slopes=INTEGRATED)

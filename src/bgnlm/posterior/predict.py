@@ -2,7 +2,8 @@
 
 Given a model, the linear predictor at a row is normal, or Student t where a noise variance was integrated out; the
 posterior is the mixture of these over the models. For the Gaussian family g is at the posterior mean of its shrinkage;
-for others the distribution has the mean and the variance over g, and each model's dispersion is at its mode.
+for others the distribution has the mean and the variance over g, and each model's dispersion is at its mode. With
+latent components hyperparameters, the dispersion among them, are part of the mixture.
 """
 
 from collections.abc import Iterator, Sequence
