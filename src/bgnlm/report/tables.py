@@ -12,7 +12,6 @@ from bgnlm.posterior.average import ModelAverage
 from bgnlm.posterior.summarize import Posterior
 
 MOST_MODELS = 1000
-_REACH = 1.6448536269514722  # standard deviations to the ends of a 90 % interval
 NO_ERRORS = np.empty(0)
 
 
@@ -78,21 +77,24 @@ def hyperparameters(average: ModelAverage) -> dict[str, dict[str, Summary]]:
 def _summaries(
     latent: LatentPosterior, component: int, entries: Sequence[tuple[float, FloatArray]]
 ) -> dict[str, Summary]:
-    """Intervals are those of normal distributions on the unbounded scale, where posteriors are least skew."""
     weights = np.array([probability for probability, _ in entries])
     weights /= weights.sum()
-    places = np.array([values for _, values in entries])
-    centre = weights @ places
-    reach = _REACH * np.sqrt(weights @ np.square(places - centre))
-    each = [latent.natural(component, values) for values in places]
-    low, high = latent.natural(component, centre - reach), latent.natural(component, centre + reach)
+    each = [latent.natural(component, values) for _, values in entries]
     found = {}
     for name in each[0]:
         values = np.array([natural[name] for natural in each])
         mean = float(weights @ values)
         deviation = float(np.sqrt(max(float(weights @ np.square(values - mean)), 0.0)))
-        found[name] = Summary(mean, deviation, *sorted((low[name], high[name])))
+        found[name] = Summary(mean, deviation, *_quantiles(values, weights))
     return found
+
+
+def _quantiles(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Ends of a 90 % interval of a weighted sample, between its values."""
+    order = np.argsort(values, kind="stable")
+    middles = np.cumsum(weights[order]) - 0.5 * weights[order]
+    low, high = np.interp([0.05, 0.95], middles, values[order])
+    return float(low), float(high)
 
 
 def effects_table(average: ModelAverage, component: int, values: AnyArray, level: float) -> Any:
