@@ -37,7 +37,6 @@ from bgnlm.search import Limits, ModelPrior, MoveProbabilities  # noqa: E402
 _HALF = 0.5
 _WORTH_SHOWING = 0.02
 
-# ------------------------------------------------------------------------------------------------------- speed
 
 SIZES = (500, 5_000, 50_000)
 FIELDS: tuple[LatentField, ...] = (AR1("t"), RW1("t"), OU("t"), IID("t"))
@@ -85,8 +84,6 @@ def autoregression(rng: np.random.Generator, n: int, correlation: float, deviati
     return values
 
 
-# ----------------------------------------------------------------------------------------------------- example
-
 # What a feature costs: log n, and as much for each operation; nothing but operations, as in the text of the paper; or
 # log 200, as in the authors' scripts. Every latent process costs as much as an operation.
 PRIORS = {
@@ -131,8 +128,6 @@ def example(arguments: argparse.Namespace) -> None:
             shown = model.features_[model.features_["probability"] > _WORTH_SHOWING]
             print(shown[["expression", "probability"]].to_string(index=False))
 
-
-# -------------------------------------------------------------------------------------------------- simulation
 
 N_ROWS, N_HELD_OUT, N_GROUPS = 300, 60, 12
 SIMULATION_SEARCH = SearchConfig(population_size=10, n_populations=6)

@@ -16,15 +16,13 @@ from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import TableCoding, column_name
 from bgnlm.estimators.latent_columns import LatentColumns
 from bgnlm.estimators.settings_plain import COMPONENTS, from_plain, to_plain
-from bgnlm.latent.fields import Gamma, LatentField
+from bgnlm.latent.fields import FARTHEST, Gamma, LatentField
 from bgnlm.latent.inner import LatentResponse, SlopePrior
 from bgnlm.latent.layout import Placed
 from bgnlm.latent.models import LatentModels
 from bgnlm.latent.place import Positions, check_fields, describe, positions_of
 from bgnlm.latent.posterior import Entry, LatentPosterior
 from bgnlm.likelihood.families import Family
-
-_FARTHEST = 60.0  # of a hyperparameter; beyond, models have no density
 
 
 def columns_to_plain(columns: LatentColumns, placed: Sequence[Placed]) -> tuple[list[Any], dict[str, AnyArray]]:
@@ -158,7 +156,7 @@ def posterior_from_plain(
     firsts, components = lists(arrays, f"{kind}.component_starts", f"{kind}.components", n_models, len(models.names))
     demand(ascends_in_lists(firsts, components), "a model that has a component twice")
     hyperparameters = floats(arrays, f"{kind}.hyperparameters", 1)
-    demand((np.abs(hyperparameters) <= _FARTHEST).all(), "hyperparameters beyond all bounds")
+    demand((np.abs(hyperparameters) <= FARTHEST).all(), "hyperparameters beyond all bounds")
     entries, used = [], 0
     for m in range(n_models):
         own = tuple(members[starts[m] : starts[m + 1]].tolist())

@@ -14,7 +14,7 @@ from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm._validation import check_number
 from bgnlm.errors import SettingError
 
-_FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
+FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Normal:
     precision: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number(self.mean, "mean", low=-_FARTHEST, high=_FARTHEST)
+        check_number(self.mean, "mean", low=-FARTHEST, high=FARTHEST)
         check_number(self.precision, "precision", above=0.0, high=1e12)
 
     def log_density(self, value: float) -> float:
@@ -133,21 +133,15 @@ def _check(field: "IID | AR1 | RW1 | OU | Grouped") -> None:
         raise SettingError(f"precision_prior must be a Gamma; got {field.precision_prior!r}. Write Gamma(1, 5e-5).")
 
 
-@dataclass(frozen=True)
-class IID:
-    """Independent normal effects, one for each position."""
+class _IndependentEffects:
+    """What effects of labels have in common: they are normal, and do not depend on each other."""
 
-    column: str | int
-    precision_prior: Gamma = PAPER_PRECISION
+    precision_prior: Gamma
 
     by_label: ClassVar[bool] = True
     by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
-    slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     @property
     def starts(self) -> tuple[tuple[float, ...], ...]:
@@ -167,12 +161,25 @@ class IID:
         return {"sd": math.exp(-0.5 * hyperparameters[0])}
 
     def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:  # noqa: ARG002
-        """At a new position nothing is known."""
+        """Nothing is known of a label that was not seen."""
         return _unknown(len(wanted), math.exp(-hyperparameters[0]))
 
 
 @dataclass(frozen=True)
-class Grouped:
+class IID(_IndependentEffects):
+    """Independent normal effects, one for each position."""
+
+    column: str | int
+    precision_prior: Gamma = PAPER_PRECISION
+
+    slope: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True)
+class Grouped(_IndependentEffects):
     """Effects of groups: random intercepts, or with `slope` random slopes of that column.
 
     Several of them over one column are independent of each other, and so are those over crossed columns.
@@ -182,34 +189,8 @@ class Grouped:
     slope: str | int | None = None
     precision_prior: Gamma = PAPER_PRECISION
 
-    by_label: ClassVar[bool] = True
-    by_rank: ClassVar[bool] = False
-    is_pinned: ClassVar[bool] = False
-    n_hyperparameters: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
         _check(self)
-
-    @property
-    def starts(self) -> tuple[tuple[float, ...], ...]:
-        """Present, and nearly absent."""
-        return ((0.5,), (self.precision_prior.mode,))
-
-    def log_prior(self, hyperparameters: FloatArray) -> float:
-        """Log density of the log precision."""
-        return _log_gamma_prior(self.precision_prior, hyperparameters)
-
-    def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
-        """Diagonal."""
-        return np.full((len(positions), 1), math.exp(hyperparameters[0]))
-
-    def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
-        """Standard deviation of the effects."""
-        return {"sd": math.exp(-0.5 * hyperparameters[0])}
-
-    def bridge(self, hyperparameters: FloatArray, positions: FloatArray, wanted: FloatArray) -> Bridge:  # noqa: ARG002
-        """Nothing is known of a group that was not seen."""
-        return _unknown(len(wanted), math.exp(-hyperparameters[0]))
 
 
 @dataclass(frozen=True)
@@ -371,7 +352,7 @@ class OU:
 
 
 def _log_gamma_prior(prior: Gamma, hyperparameters: FloatArray) -> float:
-    if max(map(abs, hyperparameters)) > _FARTHEST:
+    if max(map(abs, hyperparameters)) > FARTHEST:
         return -math.inf
     return prior.log_density(float(hyperparameters[0]))
 

@@ -11,7 +11,7 @@ from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
-from bgnlm.latent.fields import PAPER_PRECISION, Gamma
+from bgnlm.latent.fields import FARTHEST, PAPER_PRECISION, Gamma
 from bgnlm.latent.layout import Layout
 from bgnlm.likelihood.families import Family
 
@@ -110,9 +110,8 @@ class InnerLaplace:
         self.has_dispersion = family.has_dispersion
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
         self._constants = None if self.has_dispersion else self._log_constants(1.0)
-        width = max(banded_width(layout), 1)
         n_rows = len(layout.along) * layout.n_positions
-        self._rows = banded.empty_rows(n_rows, width, len(layout.along), _LONGEST * max(len(layout.along), 1))
+        self._rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
 
     @property
     def dispersion_prior(self) -> Gamma:
@@ -152,7 +151,7 @@ class InnerLaplace:
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the hyperparameters."""
-        if np.abs(hyperparameters).max(initial=0.0) > 60.0:
+        if np.abs(hyperparameters).max(initial=0.0) > FARTHEST:
             return -math.inf
         parts, dispersion, precision = self.split(hyperparameters)
         value = sum(component.field.log_prior(part) for component, part in zip(self.layout.placed, parts, strict=True))
@@ -288,20 +287,6 @@ def standards(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, Flo
     centres = share @ columns
     scales = np.sqrt(share @ np.square(columns - centres))
     return centres, np.where(scales > 1e-14 * np.abs(centres), scales, 1.0)
-
-
-def banded_width(layout: Layout) -> int:
-    """Number of diagonals of the interleaved band."""
-    if not layout.along:
-        return 1
-    widths: list[int] = [
-        layout.placed[c]
-        .field.precision(np.array(layout.placed[c].field.starts[0]), layout.placed[c].positions)
-        .shape[1]
-        for c in layout.along
-    ]
-    n_fields = len(layout.along)
-    return max((max(widths) - 1) * n_fields, n_fields - 1) + 1
 
 
 # Of the logarithm: precision of the noise, shape, size.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,14 @@ class Layout:
     starts: IntArray
     border: FloatArray
 
+    @cached_property
+    def width(self) -> int:
+        """Number of diagonals of the interleaved band."""
+        placed = [self.placed[c] for c in self.along]
+        widths = [len(one.field.precision(np.array(one.field.starts[0]), one.positions)[0]) for one in placed]
+        n_fields = len(self.along)
+        return max((max(widths, default=1) - 1) * n_fields, n_fields - 1, 0) + 1
+
     def prior_band(self, hyperparameters: Sequence[FloatArray]) -> FloatArray:
         """Precision of the fields in the band, interleaved."""
         n_fields = len(self.along)
@@ -76,8 +85,7 @@ class Layout:
         bands = [self.placed[c].field.precision(hyperparameters[c], self.placed[c].positions) for c in self.along]
         if n_fields == 1:
             return np.ascontiguousarray(bands[0])
-        width = max(band.shape[1] for band in bands)
-        both = np.zeros((self.n_positions * n_fields, max((width - 1) * n_fields, n_fields - 1) + 1))
+        both = np.zeros((self.n_positions * n_fields, self.width))
         for k, band in enumerate(bands):
             for d in range(band.shape[1]):
                 both[k::n_fields, d * n_fields] = band[:, d]

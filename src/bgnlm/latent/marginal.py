@@ -12,7 +12,7 @@ from bgnlm.errors import DataError, ModelStatusWarning
 from bgnlm.latent.fields import Gamma
 from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, check_intercept
 from bgnlm.latent.layout import lay_out
-from bgnlm.latent.nested_laplace import Integrated, integrate
+from bgnlm.latent.nested_laplace import integrate
 from bgnlm.latent.place import check_fields, column_values, place
 from bgnlm.likelihood.families import resolve_family
 
@@ -53,41 +53,6 @@ def log_marginal(
     float
         With all constants; -inf, and a `ModelStatusWarning`, where no mode is found.
     """
-    found = integrated(
-        y,
-        design,
-        family=family,
-        link=link,
-        offset=offset,
-        sample_weight=sample_weight,
-        latent=latent,
-        positions=positions,
-        coefficient_precision=coefficient_precision,
-        corrected=corrected,
-    )
-    if not math.isfinite(found.log_marginal):
-        warnings.warn(
-            "No mode of the model was found. Are the columns on reasonable scales, and the response in its range?",
-            ModelStatusWarning,
-            stacklevel=2,
-        )
-    return found.log_marginal
-
-
-def integrated(
-    y: Any,
-    design: Any = None,
-    *,
-    family: str = "gaussian",
-    link: str | None = None,
-    offset: Any = None,
-    sample_weight: Any = None,
-    latent: Any = (),
-    positions: Any = None,
-    coefficient_precision: float | Gamma = 1e-3,
-    corrected: bool = True,
-) -> Integrated:
-    """One model with its hyperparameters summed out; takes what `log_marginal` takes."""
     distribution = resolve_family(family, link)
     response = check_response(y)
     distribution.check_response(response, sample_weight is not None)
@@ -110,7 +75,14 @@ def integrated(
         slopes = SlopePrior(precision=check_number(coefficient_precision, "coefficient_precision", above=0.0))
     weights, known = check_weights(sample_weight, n_obs), check_offset(offset, n_obs)
     checked = check_intercept(LatentResponse(distribution, response, weights, known))
-    return integrate(InnerLaplace(checked, lay_out(placed, n_obs), columns, slopes), corrected=corrected)
+    found = integrate(InnerLaplace(checked, lay_out(placed, n_obs), columns, slopes), corrected=corrected)
+    if not math.isfinite(found.log_marginal):
+        warnings.warn(
+            "No mode of the model was found. Bring columns to about the size of 1, or leave components out.",
+            ModelStatusWarning,
+            stacklevel=2,
+        )
+    return found.log_marginal
 
 
 def _column(positions: Any, column: str | int, field: Any) -> Any:

@@ -84,15 +84,19 @@ class LatentModels:
         layout, response = self._layout(components)
         return InnerLaplace(response, layout, columns, self.slopes)
 
-    def surrogate(self, design: FloatArray, components: Components, reference: Sequence[int]) -> QuadraticSurrogate:
+    def surrogate(
+        self, design: FloatArray, components: Components, reference: Sequence[int]
+    ) -> QuadraticSurrogate | None:
         """Approximation of all models over the columns of `design` with these components.
 
         The log-likelihood is expanded at the mode of the model with the columns `reference`, hyperparameters are as
-        they are there, and the score of that model comes out exactly.
+        they are there, and the score of that model comes out exactly. None where it has none.
         """
         places = list(reference)
         inner = self.inner(design[:, places], components)
         found = self.integrated(design[:, places], components)
+        if not math.isfinite(found.log_marginal):
+            return None
         best = max(found.modes, key=lambda mode: mode.log_integrand)
         there = inner.evaluate(best.place, best.mode)
         parts, dispersion, precision = inner.split(best.place)

@@ -21,7 +21,7 @@ from bgnlm.search.problem import SearchProblem
 
 ENOUGH_MASS = 0.9999  # models beyond this share of the probability are not averaged over
 ENOUGH_OF_LATENT = 0.99  # the same with latent components
-_MOST_LATENT = 100
+_MOST_LATENT_MODELS = 100
 ENOUGH_OF_AVERAGES = 0.999  # the same where each model is an average over weights, many times as costly
 _HALF = 0.5
 # Draws of the weights of one model: so many times its probability.
@@ -201,7 +201,9 @@ def _n_that_matter(problem: SearchProblem, posterior: Posterior, max_models: int
     if not len(cumulative) or cumulative[-1] == 0.0:
         return 0
     if problem.latent is not None:
-        return min(max_models, _MOST_LATENT, int(np.searchsorted(cumulative, ENOUGH_OF_LATENT)) + 1, len(cumulative))
+        return min(
+            max_models, _MOST_LATENT_MODELS, int(np.searchsorted(cumulative, ENOUGH_OF_LATENT)) + 1, len(cumulative)
+        )
     has_weights = problem.averages is not None and any(map(weight_count, posterior.features))
     enough = ENOUGH_OF_AVERAGES if has_weights else ENOUGH_MASS
     return min(max_models, int(np.searchsorted(cumulative, enough)) + 1, len(cumulative))

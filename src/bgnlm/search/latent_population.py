@@ -131,7 +131,7 @@ class LatentPopulation:
         Over all columns, or over those of `reference` and then candidates. None where that model cannot be scored.
         """
         model = self.flags(np.isin(np.arange(self.n_columns), reference), components)
-        if not math.isfinite(self.log_joint(model)):
+        if not self.exists(model):
             return None
         design, places = self.columns, reference
         if candidates is not None:
@@ -141,7 +141,7 @@ class LatentPopulation:
                 surrogate = self.latent.surrogate(design, components, places)
         except np.linalg.LinAlgError:
             return None
-        return surrogate if np.isfinite(surrogate.matrix).all() else None
+        return surrogate if surrogate is not None and np.isfinite(surrogate.matrix).all() else None
 
     def gains(self, included: BoolArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Approximate nats that each candidate column adds: to a model, and to its components alone."""
