@@ -37,8 +37,7 @@ def covariance(component, hyperparameters, positions):
     match component:
         case AR1():
             rho = math.expm1(hyperparameters[1]) / (math.exp(hyperparameters[1]) + 1.0)
-            steps = np.arange(len(positions))
-            return variance * rho ** np.abs(steps[:, None] - steps)
+            return variance * rho ** np.abs(positions[:, None] - positions)
         case OU():
             return variance * np.exp(-math.exp(hyperparameters[1]) * np.abs(positions[:, None] - positions))
         case RW1():
@@ -65,7 +64,7 @@ def placed(component, values, loading=None):
     """A component over the values of its column in each row."""
     positions, place = np.unique(np.asarray(values, dtype=float), return_inverse=True)
     loading = np.ones(len(place)) if loading is None else np.asarray(loading, dtype=float)
-    return Placed(component, positions, place.astype(np.int64), loading)
+    return Placed(component, component.times(positions), place.astype(np.int64), loading)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ IDS = [f"{type(f).__name__}{h}" for f, h in FIELDS]
 @pytest.mark.parametrize("positions", [EVEN, UNEVEN, UNEVEN[:2], UNEVEN[:1]], ids=["even", "uneven", "two", "one"])
 @pytest.mark.parametrize(("component", "hyperparameters"), FIELDS, ids=IDS)
 def test_precision_is_the_inverse_of_the_covariance(component, hyperparameters, positions):
+    positions = component.times(positions)
     band = component.precision(np.array(hyperparameters), positions)
     matrix = dense_band(band)
     first = 1 if component.is_pinned else 0

@@ -15,7 +15,7 @@ EVERY = [IID("pos"), AR1("pos"), RW1("pos"), OU("pos"), Grouped("pos")]
 
 @pytest.mark.parametrize("field", EVERY, ids=describe)
 def test_numbers(field):
-    """The numbers are times, but for an autoregression their ranks are."""
+    """The numbers are times, but for an autoregression over positions like these their ranks are."""
     placed, positions = place(field, np.array([4.0, 1.0, 4.0, 11.0]))
     assert positions.values.tolist() == [1.0, 4.0, 11.0]
     times = [0.0, 1.0, 2.0] if isinstance(field, AR1) else [1.0, 4.0, 11.0]
@@ -52,6 +52,59 @@ def test_steps_by_rank_not_by_distance():
     assert bridge.left_weight == pytest.approx([weight])
     assert bridge.right_weight == pytest.approx([weight])
     assert bridge.variance == pytest.approx([1 - 2 * weight * root])
+
+
+@pytest.mark.parametrize(
+    ("positions", "step", "times"),
+    [
+        ([3.0, 4.0, 6.0, 7.0], None, [0, 1, 3, 4]),  # a series with a gap
+        ([0.1, 0.2, 0.4, 0.5, 0.9], None, [0, 1, 3, 4, 8]),
+        ([0.0, 1.0, 2.5], None, [0, 1, 2]),  # not whole numbers of steps
+        ([0.0, 1.0, 3.0], None, [0, 1, 3]),
+        ([0.0, 1.0, 9.0], None, [0, 1, 2]),  # few of the places of a series
+        ([0.0, 1.0, 9.0], 1, [0, 1, 9]),
+        ([0.0, 14.0, 21.0], 7.0, [0, 2, 3]),
+        ([3.0, 4.0, 6.0, 7.0], "rank", [0, 1, 2, 3]),
+        ([5.0], None, [0]),
+        ([5.0], 2.0, [0]),
+    ],
+)
+def test_steps_of_an_autoregression(positions, step, times):
+    assert AR1("pos", step=step).times(np.array(positions)) == pytest.approx(times, abs=1e-12)
+
+
+@pytest.mark.parametrize("positions", [[0.0, 1.0, 2.5], [0.0, 0.2, 1.0]])
+def test_positions_between_steps(positions):
+    with pytest.raises(DataError, match=r"AR1\(pos\) has steps of 1 from 0; got position (2.5|0.2).*Use OU"):
+        AR1("pos", step=1.0).times(np.array(positions))
+
+
+@pytest.mark.parametrize("step", ["order", 0.0, -1.0, math.nan])
+def test_what_a_step_may_be(step):
+    with pytest.raises(SettingError, match="step must be"):
+        AR1("pos", step=step)
+
+
+@pytest.mark.parametrize("logit", [-3.0, 0.0, 1e-9, 2.0, 12.0])
+def test_a_gap_is_as_many_steps_as_are_missing(logit):
+    """The precision over what is left is that of the whole series, the rest integrated out; so is the bridge."""
+    field, hyperparameters = AR1("pos"), np.array([0.3, logit])
+    left = np.array([0.0, 1.0, 4.0, 5.0, 6.0, 8.0])
+    whole = math.exp(-0.3) * math.tanh(0.5 * logit) ** np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    rows = left.astype(int)
+    covariance = whole[np.ix_(rows, rows)]
+    band = field.precision(hyperparameters, field.times(left))
+    precision = np.diag(band[:, 0]) + np.diag(band[1:, 1], 1) + np.diag(band[1:, 1], -1)
+    assert precision @ covariance == pytest.approx(np.eye(6), abs=1e-9)
+    missing = [2, 3, 7]
+    weights = np.linalg.solve(covariance, whole[np.ix_(rows, missing)]).T
+    variances = np.diag(whole)[missing] - np.sum(weights * whole[np.ix_(missing, rows)], axis=1)
+    bridge = field.bridge(hyperparameters, field.times(left), np.array(missing, dtype=float))
+    ours = np.zeros((3, 6))
+    np.add.at(ours, (range(3), bridge.left), bridge.left_weight)
+    np.add.at(ours, (range(3), bridge.right), bridge.right_weight)
+    assert ours == pytest.approx(weights, abs=1e-6)
+    assert bridge.variance == pytest.approx(variances, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ scale, in INLA's parametrisations; `describe` gives them in natural units.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm._validation import check_number
-from bgnlm.errors import SettingError
+from bgnlm.errors import DataError, SettingError
 
+_WHOLE = 1e-6  # share of a step, or of a distance, that numbers of steps are rounded by
 FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
 
 
@@ -83,13 +84,11 @@ class Bridge(NamedTuple):
 class LatentField(Protocol):
     """What a latent component has to tell; users can write their own.
 
-    `by_label`: whether the values of the column are labels, in no order, instead of positions. `by_rank`: whether
-    positions count by their order, one step from each to the next. `is_pinned`: whether the field is 0 at the first
-    position by definition.
+    `by_label`: whether the values of the column are labels, in no order, instead of positions. `is_pinned`: whether the
+    field is 0 at the first position by definition.
     """
 
     by_label: ClassVar[bool]
-    by_rank: ClassVar[bool]
     is_pinned: ClassVar[bool]
 
     @property
@@ -107,6 +106,9 @@ class LatentField(Protocol):
     @property
     def starts(self) -> tuple[tuple[float, ...], ...]:
         """Hyperparameters to search from: the component present, and nearly absent."""
+
+    def times(self, positions: FloatArray) -> FloatArray:
+        """Where the sorted distinct positions are for the field, which is what the methods below are given."""
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the hyperparameters on their unbounded scale."""
@@ -139,7 +141,6 @@ class _IndependentEffects:
     precision_prior: Gamma
 
     by_label: ClassVar[bool] = True
-    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
     n_hyperparameters: ClassVar[int] = 1
 
@@ -147,6 +148,10 @@ class _IndependentEffects:
     def starts(self) -> tuple[tuple[float, ...], ...]:
         """Present, and nearly absent."""
         return ((0.5,), (self.precision_prior.mode,))
+
+    def times(self, positions: FloatArray) -> FloatArray:
+        """The positions themselves."""
+        return positions
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the log precision."""
@@ -205,7 +210,6 @@ class RW1:
     precision_prior: Gamma = PAPER_PRECISION
 
     by_label: ClassVar[bool] = False
-    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = True
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 1
@@ -217,6 +221,10 @@ class RW1:
     def starts(self) -> tuple[tuple[float, ...], ...]:
         """Present, and nearly absent."""
         return ((2.0,), (self.precision_prior.mode,))
+
+    def times(self, positions: FloatArray) -> FloatArray:
+        """The positions themselves."""
+        return positions
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the log precision."""
@@ -249,17 +257,24 @@ class RW1:
 
 @dataclass(frozen=True)
 class AR1:
-    """Autoregressive process of order 1 along the sorted distinct positions, one step between neighbours.
+    """Autoregressive process of order 1.
 
     Hyperparameters: logarithm of the marginal precision, and log((1 + rho) / (1 - rho)).
+
+    Parameters
+    ----------
+    step
+        Distance that is one step; positions must be whole numbers of steps apart. "rank" if the next larger position is
+        one step ahead, however far it is. None for a series with gaps, whose step is the smallest distance, if the
+        positions are at more than half of the places of such a series; for "rank" otherwise.
     """
 
     column: str | int
     precision_prior: Gamma = PAPER_PRECISION
     correlation_prior: Normal = Normal(0.0, 0.15)
+    step: float | Literal["rank"] | None = None
 
     by_label: ClassVar[bool] = False
-    by_rank: ClassVar[bool] = True
     is_pinned: ClassVar[bool] = False
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 2
@@ -268,11 +283,34 @@ class AR1:
         _check(self)
         if not isinstance(self.correlation_prior, Normal):
             raise SettingError(f"correlation_prior must be a Normal; got {self.correlation_prior!r}.")
+        if isinstance(self.step, str) and self.step != "rank":
+            raise SettingError(f"step must be a distance, 'rank' or None; got {self.step!r}.")
+        if self.step is not None and self.step != "rank":
+            check_number(self.step, "step", above=0.0)
 
     @property
     def starts(self) -> tuple[tuple[float, ...], ...]:
         """Present, and nearly absent."""
         return ((0.5, 2.0), (self.precision_prior.mode, self.correlation_prior.mean))
+
+    def times(self, positions: FloatArray) -> FloatArray:
+        """Steps from the first position."""
+        ranks = np.arange(len(positions), dtype=np.float64)
+        if self.step == "rank" or len(positions) == 1:
+            return ranks
+        step = self.step or float(np.diff(positions).min())
+        exact = (positions - positions[0]) / step
+        steps: FloatArray = np.round(exact)
+        is_whole = np.abs(exact - steps) <= _WHOLE * np.maximum(steps, 1.0)
+        if self.step is None:
+            return steps if is_whole.all() and len(steps) > 0.5 * (steps[-1] + 1.0) else ranks
+        if not is_whole.all() or not np.diff(steps).all():
+            odd = float(positions[int(np.argmax(~is_whole | (np.diff(steps, prepend=-1.0) == 0.0)))])
+            raise DataError(
+                f"AR1({self.column}) has steps of {step:g} from {positions[0]:g}; got position {odd:g}, which is not a "
+                "whole number of them away. Use OU for positions at any distance, or step='rank'."
+            )
+        return steps
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of both."""
@@ -280,10 +318,12 @@ class AR1:
         return value + self.correlation_prior.log_density(float(hyperparameters[1]))
 
     def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
-        """Tridiagonal."""
-        half = 0.5 * hyperparameters[1]
-        unexplained = np.full(len(positions) - 1, 1.0 / math.cosh(half) ** 2)
-        return _markov(math.exp(hyperparameters[0]), np.full(len(positions) - 1, math.tanh(half)), unexplained)
+        """Tridiagonal; over several steps the correlation is a power."""
+        rho = math.tanh(0.5 * hyperparameters[1])
+        steps = np.diff(positions)
+        # log |rho|, also where rho is near 1 or -1
+        decay = -math.log1p(2.0 / math.expm1(abs(hyperparameters[1]))) if rho else -math.inf
+        return _markov(math.exp(hyperparameters[0]), _power(rho, steps), -np.expm1(2.0 * decay * steps))
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
         """Marginal standard deviation and correlation of neighbours."""
@@ -312,7 +352,6 @@ class OU:
     decay_prior: Normal = Normal(0.0, 0.2)
 
     by_label: ClassVar[bool] = False
-    by_rank: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False
     slope: ClassVar[None] = None
     n_hyperparameters: ClassVar[int] = 2
@@ -326,6 +365,10 @@ class OU:
     def starts(self) -> tuple[tuple[float, ...], ...]:
         """Present, and nearly absent."""
         return ((0.5, self.decay_prior.mean - 1.0), (self.precision_prior.mode, self.decay_prior.mean))
+
+    def times(self, positions: FloatArray) -> FloatArray:
+        """The positions themselves."""
+        return positions
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of both."""

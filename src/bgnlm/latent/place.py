@@ -39,7 +39,7 @@ class Positions:
     values
         Numbers, or texts of labels.
     times
-        Where the component has them: the numbers themselves, or their ranks.
+        Where the component has them: the numbers themselves, or numbers of steps.
     """
 
     values: AnyArray
@@ -51,12 +51,12 @@ class Positions:
         return np.where(self.values[place] == values, place, UNKNOWN)
 
     def times_of(self, values: AnyArray) -> FloatArray:
-        """Where values of a numeric column are, known or not; beyond the ends by the median distance."""
+        """Where values of a numeric column are, known or not; beyond the ends by the median distance of a step."""
         if self.values.dtype.kind != "f":  # labels: others than the known ones are each somewhere else
             return len(self.values) + np.unique(values, return_inverse=True)[1].astype(np.float64)
         if self.times is self.values or len(self.values) == 1:
             return np.asarray(values - self.values[0] + self.times[0])
-        step = float(np.median(np.diff(self.values)))
+        step = float(np.median(np.diff(self.values) / np.diff(self.times)))
         inside = np.interp(values, self.values, self.times)
         before = np.minimum(values - self.values[0], 0.0) / step
         after = np.maximum(values - self.values[-1], 0.0) / step
@@ -127,9 +127,8 @@ def _odd_value(field: LatentField, column: AnyArray, row: int, is_slope: bool) -
 def positions_of(field: LatentField, values: AnyArray) -> Positions:
     """The distinct values, sorted, with their times."""
     distinct = np.unique(values)
-    if field.by_rank or distinct.dtype.kind != "f":
-        return Positions(distinct, np.arange(len(distinct), dtype=np.float64))
-    return Positions(distinct, distinct)
+    is_text = distinct.dtype.kind != "f"
+    return Positions(distinct, np.arange(len(distinct), dtype=np.float64) if is_text else field.times(distinct))
 
 
 def place(field: LatentField, values: AnyArray, slope: FloatArray | None = None) -> tuple[Placed, Positions]:
