@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
 from bgnlm._typing import AnyArray, FloatArray
@@ -11,7 +12,7 @@ from bgnlm.estimators.base import BGNLMEstimator, LearntTable, central, check_ta
 from bgnlm.estimators.progress import with_callbacks
 from bgnlm.features import Feature, Transform
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
-from bgnlm.posterior.predict import predict_deviation, predict_mean
+from bgnlm.posterior.predict import predict_cdf, predict_deviation, predict_mean
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem
@@ -227,6 +228,14 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     ) -> FloatArray:
         """Quantiles of the "response" or of its "mean", one column for each of `levels`."""
         return self._quantiles(self._rows(X, offset, trials), levels, of, using)[0]
+
+    def predict_cdf(
+        self, X: Any, y: Any, offset: Any = None, using: str = "average", trials: Any = None
+    ) -> FloatArray:
+        """P(Y <= y) of a new response of each row; of data from the model these are uniform, but for ties."""
+        rows = self._rows(X, offset, trials)
+        values = check_target(y, len(rows.X)).astype(np.float64)
+        return predict_cdf(self._found[0].models(using), rows, values)
 
     def sample_predictive(
         self,

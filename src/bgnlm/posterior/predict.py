@@ -27,6 +27,8 @@ _CELLS = 32  # of the linear predictor, which stand for its distribution
 _NARROWEST = 1e-12  # spread, as a share of the location
 _NEGLIGIBLE = 1e-5
 _FARTHEST_OUT = 1e100  # standard deviations from the training data; its square is still a number
+_SMALLEST_WIDTH = 1e-290
+_WHOLE = 1e-9  # successes
 _ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in quantiles
 
 
@@ -126,9 +128,44 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
         return _linear_quantiles(average, rows, wanted, with_noise=of == "response")
     if of == "mean":
         return average.family.mean(_linear_quantiles(average, rows, wanted))
+    out = np.empty((len(rows.X), len(wanted)))
+    for here, mixture in _response_mixtures(average, rows):
+        order = np.argsort(wanted, kind="stable")
+        quantiles = [mixture.quantile(level) for level in wanted[order].tolist()]
+        out[here, order] = np.maximum.accumulate(quantiles).T  # in order also where they are rounded
+    return out
+
+
+def predict_cdf(average: ModelAverage, rows: Rows, y: FloatArray) -> FloatArray:
+    """P(Y <= y) of a new response of each row, under the mixture."""
+    average = average.mixture or average
+    if average.family.name == "gaussian":
+        return _gaussian_cdf(average, rows, y)
+    out = np.empty(len(rows.X))
+    # What shares count are successes; a share is known to rounding error only.
+    counted = np.floor(y * rows.trials + _WHOLE) if average.family.name == "binomial" else y
+    for here, mixture in _response_mixtures(average, rows):
+        out[here] = mixture.distribution(np.maximum(counted[here], 0.0))
+    return np.where(counted < 0.0, 0.0, np.clip(out, 0.0, 1.0))
+
+
+def _gaussian_cdf(average: ModelAverage, rows: Rows, y: FloatArray) -> FloatArray:
+    from scipy.special import ndtr, stdtr
+
+    known = np.isinf(average.degrees)
+    degrees, scale = np.where(known, 1.0, average.degrees), np.sqrt(average.dispersions)
+    out = np.empty(len(rows.X))
+    for here in _located(average, rows):
+        width = np.maximum(np.sqrt(np.square(here.spread) + 1.0) * scale, _SMALLEST_WIDTH)
+        standard = (y[here.rows, None] - here.location) / width
+        out[here.rows] = np.where(known, ndtr(standard), stdtr(degrees, standard)) @ average.probabilities
+    return np.clip(out, 0.0, 1.0)
+
+
+def _response_mixtures(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, MeanMixture]]:
+    """Responses of some rows after the other, of families other than the Gaussian."""
     groups, dispersions = _groups_of_dispersion(average)
     normal = _tables(np.array([np.inf]))[0]
-    out = np.empty((len(rows.X), len(wanted)))
     for here in _located(average, rows):
         places, masses = np.empty((2, len(groups), len(here.location), _CELLS))
         # Cells need a width: absurd coefficients put models where numbers are further apart than the models are wide.
@@ -136,17 +173,16 @@ def predict_quantiles(average: ModelAverage, rows: Rows, levels: Sequence[float]
         spread = np.maximum(here.spread, _NARROWEST * np.abs(location))
         for g, probabilities in enumerate(groups):
             kernels.mixture_masses(location, spread, probabilities, normal, _NEGLIGIBLE, places[g], masses[g])
-        mixture = MeanMixture(
-            average.family,
-            average.family.mean(places.transpose(0, 2, 1).reshape(-1, len(here.location))),
-            masses.transpose(0, 2, 1).reshape(-1, len(here.location)),
-            np.repeat(dispersions, _CELLS)[:, None],
-            rows.trials[here.rows],
+        yield (
+            here.rows,
+            MeanMixture(
+                average.family,
+                average.family.mean(places.transpose(0, 2, 1).reshape(-1, len(here.location))),
+                masses.transpose(0, 2, 1).reshape(-1, len(here.location)),
+                np.repeat(dispersions, _CELLS)[:, None],
+                rows.trials[here.rows],
+            ),
         )
-        order = np.argsort(wanted, kind="stable")
-        quantiles = [mixture.quantile(level) for level in wanted[order].tolist()]
-        out[here.rows, order] = np.maximum.accumulate(quantiles).T  # in order also where they are rounded
-    return out
 
 
 def _groups_of_dispersion(average: ModelAverage) -> tuple[list[FloatArray], FloatArray]:

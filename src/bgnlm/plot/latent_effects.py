@@ -1,0 +1,117 @@
+"""Latent components over their positions or groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bgnlm._validation import check_count
+from bgnlm.errors import SettingError
+from bgnlm.latent.place import describe
+from bgnlm.plot.canvas import BLUE, DARK, axes_for, height_of, label_axes, label_rows, note, say, shown, tidy, title
+from bgnlm.plot.fits import check_model, class_number, classes_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def latent(
+    model: Any,
+    component: Any = None,
+    *,
+    level: float = 0.9,
+    n_groups: int = 40,
+    target: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a latent component, given that it is in the model: mean and interval of its effects.
+
+    A process is a line with a band over its positions; effects of groups are dots with intervals, sorted.
+
+    Parameters
+    ----------
+    model
+        A fitted estimator.
+    component
+        The component, or its name in `components_`; by default the most probable one.
+    level
+        Probability of the intervals.
+    n_groups
+        At most so many groups, those with the largest effects; a note says what is left out.
+    target, ax
+        As for `inclusion`.
+    """
+    fields = check_model(model).latent_columns_.fields
+    if not fields:
+        raise SettingError("The model has no latent components: it was fitted with latent=().")
+    names = {describe(field): field for field in fields}
+    table = _of_class(model, model.components_, target)
+    chosen = component if component is not None else next(n for n in table["component"] if n in names)
+    effects = _of_class(model, model.latent_effects(chosen, level=level), target)
+    name = chosen if isinstance(chosen, str) else describe(chosen)
+    probability = float(table.loc[table["component"] == name, "probability"].max()) if len(table) else 0.0
+    words = f"probability {probability if probability == probability else 0.0:.3g}; {100 * level:.3g} % intervals"
+    draw = _groups if names[name].by_label else _line
+    return draw(ax, effects, names[name], f"{words}, given that it is in the model", check_count(n_groups, "n_groups", low=1))
+
+
+def _of_class(model: Any, table: Any, target: Any) -> Any:
+    """Return the part of a table that is about one class."""
+    if "class" not in table:
+        if target is not None:
+            class_number(classes_of(model)[1:], target)
+        return table
+    classes = classes_of(model)
+    one = classes[0] if target is None else classes[class_number(classes, target)]
+    return table[table["class"] == one].reset_index(drop=True)
+
+
+def _line(ax: Axes | None, effects: Any, field: Any, words: str, _: int) -> Axes:
+    ax = axes_for(ax, (6.4, 3.6))
+    if effects["mean"].isna().all():
+        return say(ax, f"{shown(describe(field))} is in none of the models that are averaged over")
+    at = effects["position"].to_numpy(dtype=np.float64)
+    ax.axhline(0.0, color=DARK, linewidth=0.8)
+    ax.fill_between(at, effects["lower"], effects["upper"], color=BLUE, alpha=0.25, linewidth=0)
+    ax.plot(at, effects["mean"], color=BLUE, linewidth=1.4)
+    tidy(ax, "y")
+    _title(ax, effects, field)
+    label_axes(ax, shown(_column(field)), "effect on the linear predictor")
+    note(ax, words)
+    return ax
+
+
+def _groups(ax: Axes | None, effects: Any, field: Any, words: str, most: int) -> Axes:
+    n = min(most, len(effects))
+    ax = axes_for(ax, (5.6, height_of(n) * (0.75 if n > 20 else 1.0)))
+    if effects["mean"].isna().all():
+        return say(ax, f"{shown(describe(field))} is in none of the models that are averaged over")
+    largest = effects.loc[effects["mean"].abs().sort_values(ascending=False, kind="stable").index[:n]]
+    rows = largest.sort_values("mean", ascending=False, kind="stable")
+    ax.axvline(0.0, color=DARK, linewidth=0.8)
+    ax.hlines(np.arange(n), rows["lower"], rows["upper"], color=BLUE, linewidth=1.4)
+    ax.plot(rows["mean"], np.arange(n), "o", color=BLUE, markersize=4)
+    tidy(ax, "x")
+    label_rows(ax, [shown(_text(value), 24) for value in rows["position"]])
+    if n > 20:
+        ax.tick_params(axis="y", labelsize="small")
+    _title(ax, effects, field)
+    slope = "" if field.slope is None else f" of {shown(str(field.slope))}"
+    label_axes(ax, f"effect{slope} on the linear predictor", shown(_column(field)))
+    some = f"the {n} largest of {len(effects):,} effects; " if n < len(effects) else ""
+    note(ax, some + words)
+    return ax
+
+
+def _title(ax: Axes, effects: Any, field: Any) -> None:
+    words = f"; class {shown(str(effects['class'].iloc[0]))} against the rest" if "class" in effects else ""
+    title(ax, shown(describe(field)) + words)
+
+
+def _column(field: Any) -> str:
+    return str(field.column) if isinstance(field.column, str) else f"x{field.column + 1}"
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

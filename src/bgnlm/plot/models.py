@@ -1,0 +1,170 @@
+"""Models by their probability, and by what they cost and explain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bgnlm._validation import check_count
+from bgnlm.features import Component, operation_count
+from bgnlm.plot.canvas import (
+    BLUE,
+    DARK,
+    GREY,
+    PALE,
+    PLAIN,
+    VERMILLION,
+    axes_for,
+    feature_text,
+    height_of,
+    label_axes,
+    label_rows,
+    legend,
+    note,
+    row_values,
+    say,
+    shown,
+    some_of,
+    tidy,
+    title,
+)
+from bgnlm.plot.fits import one_search
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bgnlm._typing import FloatArray
+
+_NARROWEST = 0.004  # share of the picture, of a column that is set off from its neighbours
+_NUMBERED = 0.03  # of one that has a number
+_MOST_DOTS = 400
+_APART = 0.045  # share of the height, of labels
+
+
+def model_space(
+    model: Any, *, n_models: int = 100, n_features: int = 20, target: Any = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the most probable models as columns, as wide as they are probable, and their features as rows.
+
+    A block says that the model has the feature. Numbers on top are those of the rows of `models_`, from 1.
+
+    Parameters
+    ----------
+    n_models, n_features
+        At most so many; a note says how much of the probability is shown.
+    model, target, ax
+        As for `inclusion`.
+    """
+    found = one_search(model, target)
+    posterior = found.posterior
+    n = min(check_count(n_models, "n_models", low=1), len(posterior))
+    each = [set(posterior.features_of(m)) for m in range(n)]
+    used = [feature for feature in posterior.features if any(feature in one for one in each)]
+    rows = used[: check_count(n_features, "n_features", low=1)]
+    ax = axes_for(ax, (6.4, height_of(len(rows))))
+    title(ax, found.title)
+    if not rows:
+        return say(ax, "the only model found has an intercept alone")
+    edges = np.append(0.0, np.cumsum(posterior.model_probabilities[:n]))
+    for row, feature in enumerate(rows):
+        ax.broken_barh(_runs(edges, [feature in one for one in each]), (row - 0.42, 0.84), color=BLUE, linewidth=0)
+    _set_off(ax, edges)
+    tidy(ax)
+    label_rows(ax, [feature_text(feature) for feature in rows])
+    row_values(ax, [f"{posterior.probability_of(feature):.2f}" for feature in rows], "probability")
+    ax.set_xlim(0.0, edges[-1] or 1.0)
+    label_axes(ax, "posterior probability of the models, added up", "")
+    models = f"{n:,} of {len(posterior):,} models, {edges[-1]:.3g} of the probability"
+    features = f"; {len(rows)} of their {len(used):,} features" if len(rows) < len(used) else ""
+    note(ax, models + features)
+    return ax
+
+
+def _runs(edges: FloatArray, present: list[bool]) -> list[tuple[float, float]]:
+    """Return where a feature is present, as starts and widths, neighbours in one."""
+    steps = np.diff(np.concatenate([[False], present, [False]]).astype(int))
+    starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    return [(float(edges[a]), float(edges[b] - edges[a])) for a, b in zip(starts, ends, strict=True)]
+
+
+def _set_off(ax: Axes, edges: FloatArray) -> None:
+    """Draw lines between models, and number those that have room for it."""
+    widths = np.diff(edges) / (edges[-1] or 1.0)
+    wide = [float(edges[m + 1]) for m in range(len(widths)) if widths[m] >= _NARROWEST]
+    ax.vlines(wide, 0.0, 1.0, transform=ax.get_xaxis_transform(), color=PALE, linewidth=0.6)
+    for m in np.flatnonzero(widths >= _NUMBERED).tolist():
+        ax.annotate(
+            str(m + 1), (0.5 * float(edges[m] + edges[m + 1]), 1.0), (0, 2), xycoords=ax.get_xaxis_transform(),
+            textcoords="offset points", ha="center", va="bottom", fontsize="small", color=DARK,
+        )  # fmt: skip
+
+
+def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw what models explain against what they are made of: the front of those that nothing simpler beats.
+
+    The complexity of a model is the number of operations in its features, and one for each feature or latent
+    component. What it explains is its log marginal likelihood, below that of the best (for models as sets, with the
+    number of orders of the features, as the search scores them).
+
+    Parameters
+    ----------
+    n_labels
+        At most so many models of the front are named.
+    model, target, ax
+        As for `inclusion`.
+    """
+    found = one_search(model, target)
+    ax = axes_for(ax, (6.4, 4.4))
+    title(ax, found.title)
+    rows, features = found.posterior.found.rows, found.posterior.found.features
+    sizes = rows.sum_over_members(np.array([1.0 + operation_count(feature) for feature in features] or [0.0]))
+    exists = np.isfinite(rows.log_marginal)
+    if not exists.any():
+        return say(ax, "no model found has a likelihood")
+    scores = rows.log_marginal - rows.log_marginal[exists].max()
+    places = _front(sizes, np.where(exists, scores, -np.inf))
+    _cloud(ax, sizes, scores, float(scores[places].min()), exists)
+    ax.plot(sizes[places], scores[places], color=BLUE, linewidth=1.4, drawstyle="steps-post")
+    ax.plot(sizes[places], scores[places], "o", color=BLUE, label="best of its complexity")
+    ax.plot(sizes[:1], scores[:1], "*", color=VERMILLION, markersize=13, label="most probable", zorder=4)
+    _name(ax, found.posterior, sizes, scores, places, check_count(n_labels, "n_labels"))
+    tidy(ax, "both")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    label_axes(ax, "complexity: operations and terms", "log marginal likelihood, below the best")
+    legend(ax, loc="lower right")
+    return ax
+
+
+def _front(sizes: FloatArray, scores: FloatArray) -> list[int]:
+    """Return the models that no simpler or equally simple one beats, the simplest first."""
+    chosen: list[int] = []
+    for m in np.lexsort((-scores, sizes)).tolist():
+        if scores[m] > (scores[chosen[-1]] if chosen else -np.inf):
+            chosen.append(m)
+    return chosen
+
+
+def _cloud(ax: Axes, sizes: FloatArray, scores: FloatArray, lowest: float, exists: Any) -> None:
+    """Draw the other models, those that are near enough, beside each other where they have the same complexity."""
+    near = np.flatnonzero(exists & (scores >= lowest - 0.05 * abs(lowest) - 1.0))
+    near = near[some_of(len(near), _MOST_DOTS)]
+    aside = np.random.default_rng(0).uniform(-0.25, 0.25, len(near))
+    ax.plot(sizes[near] + aside, scores[near], ".", color=GREY, markersize=3, zorder=1, label="other models")
+
+
+def _name(ax: Axes, posterior: Any, sizes: FloatArray, scores: FloatArray, places: list[int], most: int) -> None:
+    """Name models of the front, from the best downwards, where there is room."""
+    span = max(float(np.ptp(scores[places])), 1e-9)
+    widest, last, n_named = float(sizes[places].max()), np.inf, 0
+    for m in reversed(places):
+        if n_named >= most or last - scores[m] < _APART * span:
+            continue
+        text = " + ".join(feature_text(feature, 24) for feature in posterior.features_of(m)) or "intercept"
+        left = sizes[m] > 0.6 * widest
+        ax.annotate(
+            shown(text, 44), (float(sizes[m]), float(scores[m])), (-5 if left else 6, 4 if left else -4),
+            textcoords="offset points", ha="right" if left else "left", va="bottom" if left else "top",
+            fontsize="x-small", color=DARK, **PLAIN,
+        )  # fmt: skip
+        last, n_named = float(scores[m]), n_named + 1
