@@ -15,7 +15,7 @@ def _run(code):
 
 
 def test_everything_public_can_be_had():
-    assert sum(not name.startswith("_") for name in bgnlm.__all__) <= 16
+    assert sum(not name.startswith("_") for name in bgnlm.__all__) <= 17
     for name in bgnlm.__all__:
         assert getattr(bgnlm, name) is not None
     assert set(bgnlm.__all__) <= set(dir(bgnlm))
@@ -30,6 +30,12 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_imports_stay_light(statement):
     loaded = _run(f"import sys; {statement}; print(' '.join(sys.modules))").split()
     assert not [name for name in HEAVY if name in loaded]
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn():
+    loaded = _run("import sys; from bgnlm import *; bgnlm_plot = plot; print(' '.join(sys.modules))").split()
+    assert "bgnlm.plot" in loaded
+    assert "matplotlib" not in loaded
 
 
 def test_the_next_process_finds_the_compiled_kernels(tmp_path):

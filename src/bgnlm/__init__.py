@@ -32,7 +32,7 @@ _HOME = {
     "log_marginal": "bgnlm.likelihood.marginal",
     "parse": "bgnlm.features",
 }
-_MODULES = ("datasets", "errors", "features", "latent", "search")
+_MODULES = ("datasets", "errors", "features", "latent", "plot", "search")
 
 __all__ = [
     "BGNLMClassifier",
@@ -51,6 +51,7 @@ __all__ = [
     "load",
     "log_marginal",
     "parse",
+    "plot",
     "search",
 ]
 

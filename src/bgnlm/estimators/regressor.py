@@ -229,9 +229,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         """Quantiles of the "response" or of its "mean", one column for each of `levels`."""
         return self._quantiles(self._rows(X, offset, trials), levels, of, using)[0]
 
-    def predict_cdf(
-        self, X: Any, y: Any, offset: Any = None, using: str = "average", trials: Any = None
-    ) -> FloatArray:
+    def predict_cdf(self, X: Any, y: Any, offset: Any = None, using: str = "average", trials: Any = None) -> FloatArray:
         """P(Y <= y) of a new response of each row; of data from the model these are uniform, but for ties."""
         rows = self._rows(X, offset, trials)
         values = check_target(y, len(rows.X)).astype(np.float64)

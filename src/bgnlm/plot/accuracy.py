@@ -8,7 +8,21 @@ import numpy as np
 
 from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
-from bgnlm.plot.canvas import BLUE, DARK, GREY, PALE, VERMILLION, axes_for, label_axes, legend, note, shown, some_note, tidy, title
+from bgnlm.plot.canvas import (
+    BLUE,
+    DARK,
+    GREY,
+    PALE,
+    VERMILLION,
+    axes_for,
+    label_axes,
+    legend,
+    note,
+    shown,
+    some_note,
+    tidy,
+    title,
+)
 from bgnlm.plot.fits import classes_of, curves_of, events_of, means_of, one_search, response_of
 from bgnlm.plot.inputs import Rows, take_rows
 
@@ -63,7 +77,7 @@ def predictions(
     ax = axes_for(ax, (5.2, 4.8))
     both = [float(min(fitted.min(), observed.min())), float(max(fitted.max(), observed.max()))]
     ax.plot(both, both, color=DARK, linewidth=0.8, linestyle="--")
-    ax.vlines(fitted, ends[:, 0], ends[:, 1], color=BLUE, alpha=0.25, linewidth=1.2, zorder=1)
+    ax.vlines(fitted, ends[:, 0], ends[:, 1], color=BLUE, alpha=0.3, linewidth=0.8, zorder=1)
     _points(ax, fitted, observed, inside)
     tidy(ax)
     response = shown(model.response_name_)
@@ -151,7 +165,7 @@ def _residuals(
     if classes := classes_of(model):
         column = curves_of(model, target)[0].column
         events = events_of(model, y, rows.n_given)[rows.places, column].astype(np.float64)
-        fitted = np.asarray(model.predict_proba(rows.frame, offset=rows.offset, plug_in=False))[:, column]
+        fitted = means_of(model, rows.frame, rows.offset)[:, column]
         below, above = np.where(events == 1.0, 1.0 - fitted, 0.0), np.where(events == 1.0, 1.0, 1.0 - fitted)
         words = f"class {shown(str(classes[column]))} against the rest" if len(classes) > 2 else ""
     else:
@@ -159,7 +173,9 @@ def _residuals(
         fitted = means_of(model, rows.frame, rows.offset)[:, 0]
         step = _step(one_search(model).average.family.name, trials)
         above = model.predict_cdf(rows.frame, observed, offset=rows.offset, trials=trials)
-        below = above if step is None else model.predict_cdf(rows.frame, observed - step, offset=rows.offset, trials=trials)
+        below = (
+            above if step is None else model.predict_cdf(rows.frame, observed - step, offset=rows.offset, trials=trials)
+        )
     place = below + (above - below) * rng.random(len(fitted))
     return fitted, np.asarray(ndtri(np.clip(place, _SMALLEST, 1.0 - _SMALLEST))), words
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bgnlm.errors import MissingExtraError, SettingError
-from bgnlm.features import Feature, render
+from bgnlm.features import Feature, Input, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from bgnlm._typing import IntArray
+    from bgnlm._typing import FloatArray, IntArray
 
 BLACK, BLUE, VERMILLION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
@@ -27,6 +27,7 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 """Texts as they are: a dollar is a dollar."""
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _DIGITS = 3
+_MOST_TICKS = 100
 
 
 class Stroke(NamedTuple):
@@ -86,9 +87,9 @@ def shown(text: str, width: int = 40) -> str:
     return f"{clean[: width - 1 - tail]}{_ELLIPSIS}{clean[-tail:]}"
 
 
-def feature_text(feature: Feature, width: int = 40) -> str:
-    """Write a feature with few digits."""
-    return shown(render(feature, _DIGITS), width)
+def feature_text(feature: Feature, width: int = 46) -> str:
+    """Write a feature with few digits; an input by its name alone."""
+    return shown(feature.name if isinstance(feature, Input) else render(feature, _DIGITS), width)
 
 
 def label_axes(ax: Axes, x: str, y: str) -> None:
@@ -100,19 +101,16 @@ def label_axes(ax: Axes, x: str, y: str) -> None:
 def label_rows(ax: Axes, labels: Sequence[str]) -> None:
     """Name horizontal rows, the first on top."""
     ax.set_yticks(range(len(labels)), labels, **PLAIN)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.set_ylim(max(len(labels), 2) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
 
 
 def row_values(ax: Axes, values: Sequence[str], heading: str) -> None:
     """Write a column of values to the right of the rows."""
-    place = {"transform": ax.get_yaxis_transform(), "va": "center", "ha": "right", "fontsize": "small", **PLAIN}
+    place = {"textcoords": "offset points", "fontsize": "small", **PLAIN}
     for row, value in enumerate(values):
-        ax.text(1.14, row, value, color=BLACK, **place)
-    ax.annotate(
-        heading, (1.14, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points",
-        ha="right", va="bottom", fontsize="small", color=DARK, **PLAIN,
-    )  # fmt: skip
+        ax.annotate(value, (1.0, row), (10, 0), xycoords=ax.get_yaxis_transform(), va="center", **place)
+    ax.annotate(heading, (1.0, 1.0), (10, 3), xycoords="axes fraction", va="bottom", color=DARK, **place)
 
 
 def note(ax: Axes, text: str) -> None:
@@ -138,6 +136,21 @@ def legend(ax: Axes, **settings: Any) -> None:
         box = ax.legend(handles, labels, frameon=False, fontsize="small", **settings)
         for text in box.get_texts():
             text.set(**PLAIN)
+
+
+def rug(ax: Axes, values: FloatArray, low: float, high: float) -> None:
+    """Mark values between two ends along the lower edge, at most a hundred of them."""
+    inside = values[(values >= low) & (values <= high)]
+    inside = inside[some_of(len(inside), _MOST_TICKS)]
+    height = np.full(len(inside), 0.012)
+    ax.plot(inside, height, "|", transform=ax.get_xaxis_transform(), color=DARK, markersize=5)
+
+
+def whole_ticks(ax: Axes) -> None:
+    """Put ticks of the horizontal axis at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def title(ax: Axes, text: str) -> None:

@@ -63,7 +63,14 @@ def calibration(
         at, frequency, low, high = _binned(probability, event, n, share)
         brier = float(np.mean(np.square(probability - event)))
         ax.vlines(at, low, high, color=ink.color, linewidth=1.2)
-        ax.plot(at, frequency, color=ink.color, linestyle=ink.linestyle, marker=ink.marker, label=f"{name}Brier score {brier:.4f}")
+        ax.plot(
+            at,
+            frequency,
+            color=ink.color,
+            linestyle=ink.linestyle,
+            marker=ink.marker,
+            label=f"{name}Brier score {brier:.4f}",
+        )
     if len(each) == 1:
         _ticks(ax, *each[0][1:])
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
@@ -121,9 +128,7 @@ def _ticks(ax: Axes, probability: FloatArray, event: BoolArray) -> None:
         ax.plot(found, np.full(len(found), height), "|", color=DARK, markersize=5, alpha=0.6)
 
 
-def roc(
-    model: Any, X: Any, y: Any, *, offset: Any = None, target: Any = None, ax: Axes | None = None
-) -> Axes:
+def roc(model: Any, X: Any, y: Any, *, offset: Any = None, target: Any = None, ax: Axes | None = None) -> Axes:
     """Draw the receiver operating characteristic: hits against false alarms; legends have the area below.
 
     Parameters
@@ -136,11 +141,20 @@ def roc(
     ax.plot([0, 1], [0, 1], color=DARK, linewidth=0.8, linestyle="--")
     for number, (name, probability, event) in enumerate(each):
         if event.all() or not event.any():
-            raise DataError(f"y must have rows of the class and others, to tell them apart; {name or 'it '}has one kind.")
+            raise DataError(
+                f"y must have rows of the class and others, to tell them apart; {name or 'it '}has one kind."
+            )
         false, true = _curve(probability, event)
-        ink, area = stroke(number), float(np.trapezoid(true, false)) if hasattr(np, "trapezoid") else _area(false, true)
+        ink, area = stroke(number), _area(false, true)
         kept = np.unique(np.linspace(0, len(false) - 1, _MOST_CORNERS).astype(int))
-        ax.plot(false[kept], true[kept], color=ink.color, linestyle=ink.linestyle, linewidth=1.8, label=f"{name}AUC {area:.4f}")
+        ax.plot(
+            false[kept],
+            true[kept],
+            color=ink.color,
+            linestyle=ink.linestyle,
+            linewidth=1.8,
+            label=f"{name}AUC {area:.4f}",
+        )
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     tidy(ax)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
-from bgnlm.plot.canvas import DARK, PLAIN, axes_for, label_axes, legend, note, shown, some_note, stroke, tidy
+from bgnlm.plot.canvas import PLAIN, axes_for, label_axes, legend, note, rug, shown, some_note, stroke, tidy
 from bgnlm.plot.fits import Curve, curves_of, draws_of, mean_text, means_of
 from bgnlm.plot.inputs import Rows, Values, input_place, take_rows, values_of
 
@@ -178,9 +178,7 @@ def _line(ax: Axes, values: Values, profile: Profile, column: int, number: int, 
 def _rug(ax: Axes, task: _Task, place: int, values: Values) -> None:
     """Mark where rows are, along the lower edge."""
     if values.labels is None and not values.few:
-        found = np.asarray(_column(task.rows, place), dtype=np.float64)
-        inside = found[(found >= values.at[0]) & (found <= values.at[-1])]
-        ax.plot(inside, np.full(len(inside), 0.012), "|", transform=ax.get_xaxis_transform(), color=DARK, markersize=5)
+        rug(ax, np.asarray(_column(task.rows, place), dtype=np.float64), float(values.at[0]), float(values.at[-1]))
 
 
 def _label_values(ax: Axes, values: Values, axis: str = "x") -> None:
@@ -188,6 +186,9 @@ def _label_values(ax: Axes, values: Values, axis: str = "x") -> None:
         texts = [shown(label, 16) for label in values.labels]
         (ax.set_xticks if axis == "x" else ax.set_yticks)(values.at, texts, **PLAIN)
         (ax.set_xlim if axis == "x" else ax.set_ylim)(values.at[0] - 0.5, values.at[-1] + 0.5)
+    elif values.few and axis == "x":
+        ax.set_xticks(values.at, [f"{value:g}" for value in values.at])
+        ax.margins(x=0.15)
 
 
 def _pair(task: _Task, ax: Axes | None, places: list[int], n_grid: int, show: str) -> Axes:
@@ -205,9 +206,7 @@ def _pair(task: _Task, ax: Axes | None, places: list[int], n_grid: int, show: st
 def _line_by_level(task: _Task, ax: Axes, places: list[int], values: list[Values]) -> Axes:
     first, second = values
     n_first, n_second = len(first.given), len(second.given)
-    profile = task.profile(
-        {places[0]: np.tile(first.given, n_second), places[1]: np.repeat(second.given, n_first)}
-    )
+    profile = task.profile({places[0]: np.tile(first.given, n_second), places[1]: np.repeat(second.given, n_first)})
     name = task.name(places[1])
     for k, level in enumerate(second.given.tolist()):
         part = slice(k * n_first, (k + 1) * n_first)
@@ -234,28 +233,45 @@ def _contours(task: _Task, ax: Axes, places: list[int], values: list[Values], sh
     what = task.what if show == "mean" else f"width of the {100 * task.level:.3g} % interval"
     if float(np.ptp(surface)) > 1e-12 * max(float(np.abs(surface).max()), 1e-300):
         filled = ax.contourf(values[0].at, values[1].at, surface, levels=12, cmap="cividis")
-        lines = ax.contour(values[0].at, values[1].at, surface, levels=filled.levels[::2], colors="white", linewidths=0.7)
+        levels = np.asarray(filled.levels)[::2]
+        inks = ["white" if k < len(levels) / 2 else "black" for k in range(len(levels))]
+        lines = ax.contour(values[0].at, values[1].at, surface, levels=levels, colors=inks, linewidths=0.7)
         ax.clabel(lines, fontsize="x-small", fmt="%.3g")
         bar = ax.figure.colorbar(filled, ax=ax)
         bar.set_label(what, **PLAIN)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
     else:
         ax.text(0.5, 0.5, f"{what}: {surface.flat[0]:.4g} everywhere", transform=ax.transAxes, ha="center", **PLAIN)
-    _dots(ax, task, places, values)
+    pale = _dots(ax, task, places, values)
     for axis, one in zip("xy", values, strict=True):
         _label_values(ax, one, axis)
     tidy(ax)
     label_axes(ax, task.name(places[0]), task.name(places[1]))
-    note(ax, task.words)
+    note(ax, f"{task.words}{'; pale: beyond these rows' if pale else ''}")
     return ax
 
 
-def _dots(ax: Axes, task: _Task, places: list[int], values: list[Values]) -> None:
-    """Mark where rows are, those inside the picture."""
+def _dots(ax: Axes, task: _Task, places: list[int], values: list[Values]) -> bool:
+    """Mark where rows are, those inside the picture, and make pale what is beyond them; return whether that is so."""
     if any(one.labels is not None for one in values):
-        return
+        return False
     found = np.column_stack([np.asarray(_column(task.rows, place), dtype=np.float64) for place in places])
     inside = np.all([(found[:, k] >= one.at[0]) & (found[:, k] <= one.at[-1]) for k, one in enumerate(values)], axis=0)
-    ax.plot(
-        *found[inside].T, "o", markersize=3, markerfacecolor="black", markeredgecolor="white", markeredgewidth=0.4
-    )
+    ax.plot(*found[inside].T, "o", markersize=3, markerfacecolor="black", markeredgecolor="white", markeredgewidth=0.4)
+    beyond = _beyond(found[np.isfinite(found).all(axis=1)], *(one.at for one in values))
+    if not beyond.any():
+        return False
+    ax.contourf(*(one.at for one in values), beyond, levels=[0.5, 1.5], colors="white", alpha=0.55)
+    return True
+
+
+def _beyond(found: FloatArray, across: FloatArray, up: FloatArray) -> FloatArray:
+    """Return 1 where a place is outside of the convex hull of the rows; 0 everywhere if they have none."""
+    from scipy.spatial import Delaunay, QhullError
+
+    unit = np.array([np.ptp(across), np.ptp(up)])
+    places = np.stack(np.meshgrid(across, up), axis=-1) / unit
+    try:
+        return np.asarray(Delaunay(found / unit).find_simplex(places) < 0, dtype=np.float64)
+    except (QhullError, ValueError):  # rows on a line, or too few
+        return np.zeros(places.shape[:2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,21 +11,20 @@ from bgnlm.errors import SettingError
 from bgnlm.features import Feature, evaluate_on_new_data, inputs_of
 from bgnlm.plot.canvas import (
     BLUE,
-    DARK,
     GREY,
     axes_for,
     feature_text,
     label_axes,
     legend,
     note,
+    rug,
     shown,
-    some_of,
     tidy,
     title,
 )
-from bgnlm.plot.fits import OneSearch, check_model, find_feature, one_search, response_of
-from bgnlm.plot.inputs import take_rows
-from bgnlm.posterior.coefficients import coefficient_of
+from bgnlm.plot.fits import OneSearch, find_feature, one_search, response_of
+from bgnlm.plot.inputs import Rows, take_rows
+from bgnlm.posterior.coefficients import CoefficientMixture, coefficient_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +71,6 @@ def feature_effect(
     target, ax
         As for `inclusion`.
     """
-    check_model(model)
     found = one_search(model, target)
     chosen = find_feature(found, feature)
     mixture = coefficient_of(found.average, chosen)
@@ -83,40 +81,56 @@ def feature_effect(
         )
     share = check_number(level, "level", above=0.0, high=0.9999)
     rows = take_rows(model, X, check_count(n_rows, "n_rows", low=2), offset)
+    names = model.coding_.names
     design = model.coding_.encode(rows.frame, estimator_name=type(model).__name__)
-    values = _values(found, chosen, design, model.coding_.names)
+    values = _values(found, chosen, design, names)
+    over = _over(found, chosen, design, names, values, check_count(n_grid, "n_grid", low=2))
+    here = design[:, names.index(over.name)] if over.name else values
     ax = axes_for(ax)
-    title(ax, found.title)
-    across, name, grid = _over(found, chosen, design, model.coding_.names, values, check_count(n_grid, "n_grid", low=2))
-    ends = [mixture.quantile(0.5 + sign * share / 2) for sign in (-1, 1)]
-    centred = grid - values.mean()
-    bounds = np.sort([end * centred for end in ends], axis=0)
-    here = np.asarray(design[:, model.coding_.names.index(name)] if name else values)
     if y is not None:
-        if found.average.family.link != "identity":
-            raise SettingError("y is for partial residuals, which only the identity link has. Leave it out.")
-        whole = response_of(model, y, rows.n_given)[rows.places]
-        left = whole - model.predict(rows.frame, offset=rows.offset) + found.posterior.probability_of(chosen) * (
-            mixture.mean * (values - values.mean())
-        )
+        part = found.posterior.probability_of(chosen) * mixture.mean * (values - values.mean())
+        left = _left(model, found, rows, y) + part
         ax.plot(here, left, ".", color=GREY, markersize=4, label="partial residuals")
-    ax.fill_between(across, *bounds, color=BLUE, alpha=0.25, linewidth=0)
-    ax.plot(across, mixture.mean * centred, color=BLUE, linewidth=1.8)
-    inside = here[(here >= across[0]) & (here <= across[-1])][some_of(len(here), len(here))[: len(here)]] if False else here
-    inside = inside[(inside >= across[0]) & (inside <= across[-1])]
-    ax.plot(inside, np.full(len(inside), 0.012), "|", transform=ax.get_xaxis_transform(), color=DARK, markersize=5)
-    tidy(ax, "y")
-    what = "contribution to the linear predictor"
-    if found.average.family.link == "identity":
-        what = f"contribution to {shown(model.response_name_, 24)}"
-    label_axes(ax, shown(name) if name else feature_text(chosen, 60), what)
-    if name and name != feature_text(chosen):
-        title(ax, f"{feature_text(chosen, 60)}{'; ' if found.title else ''}{found.title}")
-    if y is not None:
         legend(ax)
+    _curve(ax, mixture, over, float(values.mean()), share)
+    rug(ax, here, float(over.across[0]), float(over.across[-1]))
+    tidy(ax, "y")
+    _label(ax, model, found, chosen, over.name)
     probability = found.posterior.probability_of(chosen)
-    note(ax, f"probability {probability:.3g}; {100 * share:.3g} % credible band, given that it is in the model")
+    note(ax, f"probability {probability:.3f}; {100 * share:.3g} % credible band, given that it is in the model")
     return ax
+
+
+class _Over(NamedTuple):
+    """Places on the axis, the input that they are values of if it is a single one, and the feature there."""
+
+    across: FloatArray
+    name: str
+    values: FloatArray
+
+
+def _curve(ax: Axes, mixture: CoefficientMixture, over: _Over, middle: float, share: float) -> None:
+    """Draw the mean contribution and its band."""
+    centred = over.values - middle
+    ends = np.sort([mixture.quantile(0.5 + sign * share / 2) * centred for sign in (-1, 1)], axis=0)
+    ax.fill_between(over.across, *ends, color=BLUE, alpha=0.25, linewidth=0)
+    ax.plot(over.across, mixture.mean * centred, color=BLUE, linewidth=1.8)
+
+
+def _left(model: Any, found: OneSearch, rows: Rows, y: Any) -> FloatArray:
+    """Return residuals of the averaged mean."""
+    if found.average.family.link != "identity":
+        raise SettingError("y is for partial residuals, which only the identity link has. Leave it out.")
+    return np.asarray(response_of(model, y, rows.n_given)[rows.places] - model.predict(rows.frame, offset=rows.offset))
+
+
+def _label(ax: Axes, model: Any, found: OneSearch, chosen: Feature, name: str) -> None:
+    identity = found.average.family.link == "identity"
+    what = shown(model.response_name_, 24) if identity else "the linear predictor"
+    text = feature_text(chosen, 60)
+    label_axes(ax, shown(name) or text, f"contribution to {what}")
+    own = [] if text in (name, ax.get_xlabel()) else [text]
+    title(ax, "; ".join([*own, *([found.title] if found.title else [])]))
 
 
 def _values(found: OneSearch, feature: Feature, design: FloatArray, names: tuple[str, ...]) -> FloatArray:
@@ -127,14 +141,20 @@ def _values(found: OneSearch, feature: Feature, design: FloatArray, names: tuple
 
 def _over(
     found: OneSearch, feature: Feature, design: FloatArray, names: tuple[str, ...], values: FloatArray, n_grid: int
-) -> tuple[FloatArray, str, FloatArray]:
-    """Places on the axis, the input that they are values of if it is one, and the values of the feature there."""
+) -> _Over:
     used = sorted(inputs_of(feature))
     if len(used) != 1:
-        across = np.linspace(*np.quantile(values, [_TAIL, 1.0 - _TAIL]), n_grid)
-        return across, "", across
+        across = _between(values, n_grid)
+        return _Over(across, "", across)
     place = names.index(used[0])
-    across = np.linspace(*np.quantile(design[:, place], [_TAIL, 1.0 - _TAIL]), n_grid)
+    across = _between(design[:, place], n_grid)
     table = np.repeat(np.median(design, axis=0)[None, :], n_grid, axis=0)
     table[:, place] = across
-    return across, used[0], _values(found, feature, table, names)
+    return _Over(across, used[0], _values(found, feature, table, names))
+
+
+def _between(values: FloatArray, n_grid: int) -> FloatArray:
+    low, high = np.quantile(values, [_TAIL, 1.0 - _TAIL]).tolist()
+    if not low < high:
+        low, high = float(values.min()), float(values.max())
+    return np.linspace(low, high if low < high else low + 1.0, n_grid)

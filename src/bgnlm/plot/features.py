@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgnlm._validation import check_count, check_number
+from bgnlm._validation import check_number
 from bgnlm.features import Component, Feature, operation_count
 from bgnlm.plot.canvas import (
     BLUE,
@@ -23,7 +23,7 @@ from bgnlm.plot.canvas import (
     tidy,
     title,
 )
-from bgnlm.plot.fits import OneSearch, features_by_probability, one_search
+from bgnlm.plot.fits import left_out, one_search, probable
 from bgnlm.posterior.coefficients import coefficient_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def inclusion(
     'posterior inclusion probability'
     """
     found = one_search(model, target)
-    rows = _probable(found, n_features, least)
+    rows = probable(found, n_features, least)
     ax = axes_for(ax, (6.4, height_of(len(rows))))
     title(ax, found.title)
     if not rows:
@@ -79,32 +79,19 @@ def inclusion(
     label_rows(ax, [feature_text(feature) for feature, _ in rows])
     row_values(ax, [_complexity(feature) for feature, _ in rows], "operations")
     label_axes(ax, "posterior inclusion probability", "")
-    note(ax, _left_out(found, rows))
+    note(ax, left_out(found, len(rows)))
     return ax
-
-
-def _probable(found: OneSearch, n_features: int, least: float) -> list[tuple[Feature, float]]:
-    n, low = check_count(n_features, "n_features", low=1), check_number(least, "least", low=0.0, high=1.0)
-    both = zip(found.posterior.features, found.posterior.inclusion_probabilities.tolist(), strict=True)
-    listed = list(both)[:n]
-    return [pair for place, pair in enumerate(listed) if place == 0 or pair[1] >= low]
 
 
 def _complexity(feature: Feature) -> str:
     return "latent" if isinstance(feature, Component) else str(operation_count(feature))
 
 
-def _left_out(found: OneSearch, rows: list[tuple[Feature, float]]) -> str:
-    rest = found.posterior.inclusion_probabilities[len(rows) :]
-    if not len(rest):
-        return ""
-    return f"{len(rows)} of {len(rows) + len(rest):,}; the others have probability {rest[0]:.2g} or less"
-
-
 def coefficients(
     model: Any,
     *,
-    n_features: int = 12,
+    n_features: int = 15,
+    least: float = 0.01,
     level: float = 0.9,
     standardized: bool = True,
     target: Any = None,
@@ -116,8 +103,8 @@ def coefficients(
 
     Parameters
     ----------
-    n_features
-        At most so many, of those that averaged models have.
+    n_features, least
+        At most so many features, of at least this probability and in the models that are averaged over.
     level
         Probability of the interval.
     standardized
@@ -127,9 +114,9 @@ def coefficients(
         As for `inclusion`.
     """
     found = one_search(model, target)
-    n, share = check_count(n_features, "n_features", low=1), check_number(level, "level", above=0.0, high=0.9999)
-    every = [(feature, coefficient_of(found.average, feature)) for feature in features_by_probability(found)[: 4 * n]]
-    rows = [(feature, mixture) for feature, mixture in every if mixture is not None][:n]
+    share = check_number(level, "level", above=0.0, high=0.9999)
+    every = [(feature, coefficient_of(found.average, feature)) for feature, _ in probable(found, n_features, least)]
+    rows = [(feature, mixture) for feature, mixture in every if mixture is not None]
     ax = axes_for(ax, (6.4, height_of(len(rows))))
     title(ax, found.title)
     if not rows:

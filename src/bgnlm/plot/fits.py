@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bgnlm._typing import AnyArray, FloatArray
+from bgnlm._validation import check_count, check_number
 from bgnlm.errors import DataError, SettingError
-from bgnlm.features import Feature, parse, render
+from bgnlm.features import Component, Feature, parse, render
 from bgnlm.plot.canvas import shown
+
+if TYPE_CHECKING:
+    from bgnlm._typing import AnyArray, FloatArray
 
 
 class OneSearch(NamedTuple):
@@ -86,9 +89,7 @@ def means_of(model: Any, X: Any, offset: Any = None) -> FloatArray:
 
 def draws_of(model: Any, X: Any, n_draws: int, offset: Any, random_state: Any) -> FloatArray:
     """Draws of the means: (draws, rows, 1), or probabilities (draws, rows, classes)."""
-    drawn = np.asarray(
-        model.sample_predictive(X, n_draws=n_draws, of="mean", offset=offset, random_state=random_state)
-    )
+    drawn = np.asarray(model.sample_predictive(X, n_draws=n_draws, of="mean", offset=offset, random_state=random_state))
     return drawn if drawn.ndim == 3 else drawn[:, :, None]
 
 
@@ -121,20 +122,20 @@ def events_of(model: Any, y: Any, n_rows: int) -> AnyArray:
         unknown = [one for one in np.unique(labels).tolist() if one not in classes]
         if unknown:
             raise DataError(f"y must hold the classes of the training data; got {unknown[0]!r}, which is not one.")
-        return labels[:, None] == np.asarray(classes, dtype=labels.dtype)
+        return np.asarray(labels[:, None] == np.asarray(classes, dtype=labels.dtype))
     values = response_of(model, y, n_rows)
     if one_search(model).average.family.name != "binomial" or not np.isin(values, (0.0, 1.0)).all():
         raise SettingError(
             "This plot is for classes: a classifier, or a regressor of family 'binomial' with responses 0 and 1. "
             "For other responses use predictions and residuals."
         )
-    return (values == 1.0)[:, None]
+    return np.asarray(values == 1.0)[:, None]
 
 
 def find_feature(found: OneSearch, feature: int | str | Feature) -> Feature:
     """Return a feature that was found, by its place in `features_`, its text, or itself."""
     listed = [one for one in found.posterior.features if one in set(found.average.known_as)]
-    if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+    if isinstance(feature, int | np.integer):
         every = features_by_probability(found)
         if not 0 <= feature < len(every):
             raise SettingError(f"feature must be a place in features_, 0 to {len(every) - 1}; got {feature}.")
@@ -150,8 +151,21 @@ def find_feature(found: OneSearch, feature: int | str | Feature) -> Feature:
     raise SettingError(f"feature must be one that was found; got {wanted!r}. The most probable ones are: {close}.")
 
 
+def probable(found: OneSearch, n_features: int, least: float) -> list[tuple[Feature, float]]:
+    """Return the most probable features and components: at most so many, of at least this probability, but one."""
+    n, low = check_count(n_features, "n_features", low=1), check_number(least, "least", low=0.0, high=1.0)
+    both = zip(found.posterior.features, found.posterior.inclusion_probabilities.tolist(), strict=True)
+    return [pair for place, pair in enumerate(list(both)[:n]) if place == 0 or pair[1] >= low]
+
+
+def left_out(found: OneSearch, n_shown: int) -> str:
+    """Say which features are not shown."""
+    rest = found.posterior.inclusion_probabilities[n_shown:]
+    if not len(rest):
+        return ""
+    return f"{n_shown} of {n_shown + len(rest):,} features; the others have probability {rest[0]:.2g} or less"
+
+
 def features_by_probability(found: OneSearch) -> list[Feature]:
     """Return the features of `features_`, in its order, without latent components."""
-    from bgnlm.features import Component
-
     return [feature for feature in found.posterior.features if not isinstance(feature, Component)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgnlm._typing import AnyArray, FloatArray, IntArray
 from bgnlm.errors import DataError, SettingError
 from bgnlm.plot.canvas import some_of
 from bgnlm.plot.fits import check_model
+
+if TYPE_CHECKING:
+    from bgnlm._typing import AnyArray, FloatArray, IntArray
 
 _FEW = 8  # different numbers that are drawn one by one
 _TAIL = 0.01  # of the rows, at either end, that the values of an input leave out
@@ -115,7 +117,9 @@ def values_of(column: Any, n_grid: int, wanted: Any = None) -> Values:
         raise DataError("The input must have values in X; all are missing.")
     if any(isinstance(value, str | bool | np.bool_) for value in present):
         different = sorted(set(present), key=str)
-        return Values(np.array(different, dtype=object), np.arange(float(len(different))), list(map(str, different)), True)
+        return Values(
+            np.array(different, dtype=object), np.arange(float(len(different))), list(map(str, different)), True
+        )
     numbers = np.unique(np.asarray(present, dtype=np.float64))
     if wanted is not None or len(numbers) <= _FEW:
         return Values(numbers, numbers, None, len(numbers) <= _FEW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_GAP, _GAP_STEPS = 0.05, 10.0  # share of the whole, and median steps
+
+
 def latent(
     model: Any,
     component: Any = None,
@@ -27,7 +31,7 @@ def latent(
 ) -> Axes:
     """Draw a latent component, given that it is in the model: mean and interval of its effects.
 
-    A process is a line with a band over its positions; effects of groups are dots with intervals, sorted.
+    A process is a line with a band over its positions, open where there is a wide gap between them; effects of groups are dots with intervals, sorted.
 
     Parameters
     ----------
@@ -51,9 +55,11 @@ def latent(
     effects = _of_class(model, model.latent_effects(chosen, level=level), target)
     name = chosen if isinstance(chosen, str) else describe(chosen)
     probability = float(table.loc[table["component"] == name, "probability"].max()) if len(table) else 0.0
-    words = f"probability {probability if probability == probability else 0.0:.3g}; {100 * level:.3g} % intervals"
+    words = f"probability {probability if probability == probability else 0.0:.3f}; {100 * level:.3g} % intervals"
     draw = _groups if names[name].by_label else _line
-    return draw(ax, effects, names[name], f"{words}, given that it is in the model", check_count(n_groups, "n_groups", low=1))
+    return draw(
+        ax, effects, names[name], f"{words}, given that it is in the model", check_count(n_groups, "n_groups", low=1)
+    )
 
 
 def _of_class(model: Any, table: Any, target: Any) -> Any:
@@ -71,15 +77,28 @@ def _line(ax: Axes | None, effects: Any, field: Any, words: str, _: int) -> Axes
     ax = axes_for(ax, (6.4, 3.6))
     if effects["mean"].isna().all():
         return say(ax, f"{shown(describe(field))} is in none of the models that are averaged over")
-    at = effects["position"].to_numpy(dtype=np.float64)
     ax.axhline(0.0, color=DARK, linewidth=0.8)
-    ax.fill_between(at, effects["lower"], effects["upper"], color=BLUE, alpha=0.25, linewidth=0)
-    ax.plot(at, effects["mean"], color=BLUE, linewidth=1.4)
+    for part in _pieces(effects):
+        at = part["position"].to_numpy(dtype=np.float64)
+        if len(part) > 1:
+            ax.fill_between(at, part["lower"], part["upper"], color=BLUE, alpha=0.25, linewidth=0)
+            ax.plot(at, part["mean"], color=BLUE, linewidth=1.4)
+        else:
+            ax.vlines(at, part["lower"], part["upper"], color=BLUE, linewidth=1.4)
+            ax.plot(at, part["mean"], "o", color=BLUE, markersize=4)
     tidy(ax, "y")
     _title(ax, effects, field)
     label_axes(ax, shown(_column(field)), "effect on the linear predictor")
     note(ax, words)
     return ax
+
+
+def _pieces(effects: Any) -> list[Any]:
+    """Split positions where a gap is so wide that a line across it would say something that nobody knows."""
+    steps = np.diff(effects["position"].to_numpy(dtype=np.float64))
+    wide = (steps > _GAP * steps.sum()) & (steps > _GAP_STEPS * np.median(steps)) if len(steps) else steps > 0
+    ends = [0, *(np.flatnonzero(wide) + 1).tolist(), len(effects)]
+    return [effects.iloc[a:b] for a, b in pairwise(ends)]
 
 
 def _groups(ax: Axes | None, effects: Any, field: Any, words: str, most: int) -> Axes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bgnlm._validation import check_count
-from bgnlm.features import Component, operation_count
+from bgnlm.features import operation_count
 from bgnlm.plot.canvas import (
     BLUE,
     DARK,
@@ -24,10 +24,10 @@ from bgnlm.plot.canvas import (
     note,
     row_values,
     say,
-    shown,
     some_of,
     tidy,
     title,
+    whole_ticks,
 )
 from bgnlm.plot.fits import one_search
 
@@ -43,7 +43,7 @@ _APART = 0.045  # share of the height, of labels
 
 
 def model_space(
-    model: Any, *, n_models: int = 100, n_features: int = 20, target: Any = None, ax: Axes | None = None
+    model: Any, *, n_models: int = 100, n_features: int = 15, target: Any = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the most probable models as columns, as wide as they are probable, and their features as rows.
 
@@ -75,7 +75,7 @@ def model_space(
     row_values(ax, [f"{posterior.probability_of(feature):.2f}" for feature in rows], "probability")
     ax.set_xlim(0.0, edges[-1] or 1.0)
     label_axes(ax, "posterior probability of the models, added up", "")
-    models = f"{n:,} of {len(posterior):,} models, {edges[-1]:.3g} of the probability"
+    models = f"{n:,} of {len(posterior):,} models, {edges[-1]:.4f} of the probability"
     features = f"; {len(rows)} of their {len(used):,} features" if len(rows) < len(used) else ""
     note(ax, models + features)
     return ax
@@ -130,7 +130,7 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     ax.plot(sizes[:1], scores[:1], "*", color=VERMILLION, markersize=13, label="most probable", zorder=4)
     _name(ax, found.posterior, sizes, scores, places, check_count(n_labels, "n_labels"))
     tidy(ax, "both")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    whole_ticks(ax)
     label_axes(ax, "complexity: operations and terms", "log marginal likelihood, below the best")
     legend(ax, loc="lower right")
     return ax
@@ -153,18 +153,25 @@ def _cloud(ax: Axes, sizes: FloatArray, scores: FloatArray, lowest: float, exist
     ax.plot(sizes[near] + aside, scores[near], ".", color=GREY, markersize=3, zorder=1, label="other models")
 
 
+def _text(features: tuple[Any, ...]) -> str:
+    """Write a model of one or two terms; of more, their number."""
+    if len(features) > 2:
+        return f"{len(features)} terms"
+    return " + ".join(feature_text(feature, 40) for feature in features) or "intercept alone"
+
+
 def _name(ax: Axes, posterior: Any, sizes: FloatArray, scores: FloatArray, places: list[int], most: int) -> None:
     """Name models of the front, from the best downwards, where there is room."""
     span = max(float(np.ptp(scores[places])), 1e-9)
-    widest, last, n_named = float(sizes[places].max()), np.inf, 0
+    middle, last, n_named = 0.5 * sum(ax.get_xlim()), np.inf, 0
     for m in reversed(places):
         if n_named >= most or last - scores[m] < _APART * span:
             continue
-        text = " + ".join(feature_text(feature, 24) for feature in posterior.features_of(m)) or "intercept"
-        left = sizes[m] > 0.6 * widest
+        left = bool(sizes[m] > middle)
         ax.annotate(
-            shown(text, 44), (float(sizes[m]), float(scores[m])), (-5 if left else 6, 4 if left else -4),
-            textcoords="offset points", ha="right" if left else "left", va="bottom" if left else "top",
-            fontsize="x-small", color=DARK, **PLAIN,
+            _text(posterior.features_of(m)), (float(sizes[m]), float(scores[m])),
+            (-6 if left else 7, 3 if left else -4), textcoords="offset points", ha="right" if left else "left", va="bottom" if left else "top",
+            fontsize="small", color=DARK, zorder=5, **PLAIN,
+            bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
         )  # fmt: skip
         last, n_named = float(scores[m]), n_named + 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgnlm._validation import check_choice, check_count
+from bgnlm._validation import check_choice
 from bgnlm.errors import SettingError
 from bgnlm.plot.canvas import (
     BLACK,
@@ -24,8 +24,9 @@ from bgnlm.plot.canvas import (
     stroke,
     tidy,
     title,
+    whole_ticks,
 )
-from bgnlm.plot.fits import OneSearch, one_search
+from bgnlm.plot.fits import OneSearch, left_out, one_search, probable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,13 +64,18 @@ def search(model: Any, *, by: str = "populations", target: Any = None, ax: Axes 
             label=f"chain {chain[0].chain}" if named else None, **style,
         )  # fmt: skip
     ax.set_yscale("symlog", linthresh=_LINEAR)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
     ax.axhline(0.0, color=DARK, linewidth=0.8)
     if ax.get_ylim()[0] > -_LINEAR:
         ax.set_ylim(-_LINEAR, 0.05)
     tidy(ax, "y")
-    label_axes(ax, "populations explored" if by == "populations" else "seconds of the chain", "log mass found")
+    label_axes(
+        ax,
+        "populations explored" if by == "populations" else "seconds of the chain",
+        "log mass, below that of all chains",
+    )
     if by == "populations":
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        whole_ticks(ax)
     legend(ax, loc="lower right")
     note(ax, _words(found))
     return ax
@@ -92,7 +98,9 @@ def _words(found: OneSearch) -> str:
     return f"0 is {whole}; {n_chains} {'chain' if n_chains == 1 else 'chains'}"
 
 
-def chains(model: Any, *, n_features: int = 15, target: Any = None, ax: Axes | None = None) -> Axes:
+def chains(
+    model: Any, *, n_features: int = 15, least: float = 0.01, target: Any = None, ax: Axes | None = None
+) -> Axes:
     """Draw the probabilities of features in each chain by itself, and in all of them together.
 
     Chains that agree are in one place. To the right stands the standard deviation between chains, `disagreement` of
@@ -100,8 +108,8 @@ def chains(model: Any, *, n_features: int = 15, target: Any = None, ax: Axes | N
 
     Parameters
     ----------
-    n_features
-        At most so many, the most probable.
+    n_features, least
+        At most so many features, of at least this probability in all chains together.
     model, target, ax
         As for `inclusion`.
     """
@@ -109,9 +117,8 @@ def chains(model: Any, *, n_features: int = 15, target: Any = None, ax: Axes | N
     diagnostics, posterior = found.diagnostics, found.posterior
     if not _compared(found):
         raise SettingError("After rescore chains cannot be compared any more. Draw the model before rescore.")
-    n = min(check_count(n_features, "n_features", low=1), len(posterior.features))
-    ax = axes_for(ax, (6.4, height_of(n)))
-    title(ax, found.title)
+    n = len(probable(found, n_features, least))
+    ax = axes_for(ax, (6.4, height_of(n) + 0.3))
     if not n:
         return say(ax, "no features: the models found have an intercept alone")
     rows, each = np.arange(n), diagnostics.chain_probabilities[:, :n]
@@ -133,7 +140,6 @@ def chains(model: Any, *, n_features: int = 15, target: Any = None, ax: Axes | N
     label_rows(ax, [feature_text(feature) for feature in posterior.features[:n]])
     row_values(ax, [f"{value:.2f}" for value in diagnostics.disagreement[:n]], "disagreement")
     label_axes(ax, "posterior inclusion probability", "")
-    legend(ax, loc="best")
-    total = len(posterior.features)
-    note(ax, f"the {n} most probable of {total:,}" if n < total else "")
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, columnspacing=0.9, handletextpad=0.3)
+    note(ax, "; ".join(text for text in (found.title, left_out(found, n)) if text))
     return ax

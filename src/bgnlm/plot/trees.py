@@ -13,8 +13,8 @@ from bgnlm.plot.fits import find_feature, one_search
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 1.15, 0.85  # inches of a leaf, and of a level
-_LONGEST = 18
+_HEIGHT, _CHARACTER = 0.8, 0.085  # inches of a level, and of a character
+_LONGEST = 24
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class Node:
 
 
 def tree(model: Any, feature: int | str | Feature = 0, *, target: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the expression tree of a feature: inputs in boxes, operations in round ones, weights of projections on edges.
+    """Draw the expression tree of a feature: inputs in boxes, operations in round ones, weights on edges.
 
     Parameters
     ----------
@@ -56,13 +56,20 @@ def tree(model: Any, feature: int | str | Feature = 0, *, target: Any = None, ax
         chosen, words = find_feature(found, feature), found.title
     root = node_of(chosen)
     width, height = _placed(root)
-    ax = axes_for(ax, (max(_WIDTH * width, 3.0), _HEIGHT * (height + 1) + 0.5))
+    text = f"{feature_text(chosen, 70)}{'; ' if words else ''}{words}"
+    leaf = 0.35 + _CHARACTER * max(8, _longest(root))
+    ax = axes_for(ax, (max(leaf * width, _CHARACTER * len(text) + 0.5, 3.0), _HEIGHT * (height + 1) + 0.5))
     _edges(ax, root)
     _nodes(ax, root)
     ax.set(xlim=(-0.6, width - 0.4), ylim=(-height - 0.5, 0.5))
     ax.set_axis_off()
-    title(ax, f"{feature_text(chosen, 70)}{'; ' if words else ''}{words}")
+    title(ax, text)
     return ax
+
+
+def _longest(node: Node) -> int:
+    """Return the number of characters of the longest text."""
+    return max([len(node.text), *map(_longest, node.children)])
 
 
 def node_of(feature: Feature) -> Node:
