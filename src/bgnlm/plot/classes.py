@@ -9,7 +9,7 @@ import numpy as np
 from bgnlm._validation import check_count, check_number
 from bgnlm.errors import DataError
 from bgnlm.plot.canvas import DARK, axes_for, label_axes, legend, note, shown, some_of, stroke, tidy
-from bgnlm.plot.fits import classes_of, curves_of, events_of, means_of
+from bgnlm.plot.fits import curves_of, events_of, means_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def calibration(
         _ticks(ax, *each[0][1:])
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
     tidy(ax)
-    label_axes(ax, _axis_text(model, each, "predicted probability"), "observed frequency")
+    label_axes(ax, _axis_text(model, target), "observed frequency")
     legend(ax, loc="upper left", bbox_to_anchor=(0.0, 0.95))
     note(ax, f"{len(each[0][1]):,} rows; {100 * share:.3g} % intervals of the frequency")
     return ax
@@ -92,14 +92,10 @@ def _by_class(model: Any, X: Any, y: Any, offset: Any, target: Any) -> list[tupl
     return [(f"class {c.name}: " if several else "", means[:, c.column], events[:, c.column]) for c in curves]
 
 
-def _axis_text(model: Any, each: list[Any], what: str) -> str:
-    classes = classes_of(model)
-    return what if len(each) > 1 or not classes else f"{what} of {shown(model.response_name_)} = {_target(model, each)}"
-
-
-def _target(model: Any, each: list[Any]) -> str:
-    """Return the only class that is drawn."""
-    return str(each[0][0]) or shown(str(classes_of(model)[1]))
+def _axis_text(model: Any, target: Any) -> str:
+    curves = curves_of(model, target)
+    one = f" of {shown(model.response_name_)} = {curves[0].name}" if len(curves) == 1 and curves[0].name else ""
+    return f"predicted probability{one}"
 
 
 def _binned(

@@ -122,7 +122,8 @@ def events_of(model: Any, y: Any, n_rows: int) -> AnyArray:
         unknown = [one for one in np.unique(labels).tolist() if one not in classes]
         if unknown:
             raise DataError(f"y must hold the classes of the training data; got {unknown[0]!r}, which is not one.")
-        return np.asarray(labels[:, None] == np.asarray(classes, dtype=labels.dtype))
+        # As objects: texts of a fixed width would be cut.
+        return np.asarray(labels.astype(object)[:, None] == np.array(classes, dtype=object), dtype=np.bool_)
     values = response_of(model, y, n_rows)
     if one_search(model).average.family.name != "binomial" or not np.isin(values, (0.0, 1.0)).all():
         raise SettingError(

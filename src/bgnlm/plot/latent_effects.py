@@ -31,7 +31,8 @@ def latent(
 ) -> Axes:
     """Draw a latent component, given that it is in the model: mean and interval of its effects.
 
-    A process is a line with a band over its positions, open where there is a wide gap between them; effects of groups are dots with intervals, sorted.
+    A process is a line with a band over its positions, open where there is a wide gap between them; effects of groups
+    are dots with intervals, sorted.
 
     Parameters
     ----------

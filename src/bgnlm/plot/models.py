@@ -170,7 +170,8 @@ def _name(ax: Axes, posterior: Any, sizes: FloatArray, scores: FloatArray, place
         left = bool(sizes[m] > middle)
         ax.annotate(
             _text(posterior.features_of(m)), (float(sizes[m]), float(scores[m])),
-            (-6 if left else 7, 3 if left else -4), textcoords="offset points", ha="right" if left else "left", va="bottom" if left else "top",
+            (-6 if left else 7, 3 if left else -4), textcoords="offset points",
+            ha="right" if left else "left", va="bottom" if left else "top",
             fontsize="small", color=DARK, zorder=5, **PLAIN,
             bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
         )  # fmt: skip

@@ -1,0 +1,227 @@
+"""What holds for every plot: axes, figures, settings, names, models from files."""
+
+import io
+import subprocess
+import sys
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import bgnlm
+from bgnlm import plot
+from bgnlm.errors import DataError, SettingError
+from bgnlm.plot.canvas import shown
+from tests.plot.conftest import (
+    FAMILIES,
+    HOSTILE,
+    classifier,
+    empty_model,
+    hostile_data,
+    hostile_model,
+    labels,
+    latent_data,
+    latent_model,
+    regressor,
+    response,
+    table,
+    texts,
+)
+
+WITHOUT_DATA = {
+    "inclusion": plot.inclusion,
+    "coefficients": plot.coefficients,
+    "model_space": plot.model_space,
+    "front": plot.front,
+    "search": plot.search,
+    "seconds": lambda model, **more: plot.search(model, by="seconds", **more),
+    "chains": plot.chains,
+    "tree": plot.tree,
+}
+WITH_X = {"feature_effect": plot.feature_effect}
+WITH_Y = {
+    "residuals": plot.residuals,
+    "quantiles": lambda *data, **more: plot.residuals(*data, kind="quantiles", **more),
+}
+FOR_NUMBERS = {"predictions": plot.predictions}
+FOR_CLASSES = {"calibration": plot.calibration, "roc": plot.roc}
+
+
+def drawn(model, X, y, *, is_number, name, **more):
+    """One plot of a model."""
+    if name in WITHOUT_DATA:
+        return WITHOUT_DATA[name](model, **more)
+    if name in WITH_X:
+        return WITH_X[name](model, X, **more)
+    if name == "effect":
+        return plot.effect(model, X, 0, n_rows=5, n_draws=20, n_grid=4, **more)
+    if name == "pair":
+        target = None if is_number or len(model.classes_) == 2 else model.classes_[0]
+        return plot.effect(model, X, (0, 1), n_rows=5, n_grid=4, target=target, **more)
+    return (WITH_Y | FOR_NUMBERS | FOR_CLASSES)[name](model, X, y, **more)
+
+
+EVERY = [*WITHOUT_DATA, *WITH_X, "effect", "pair", *WITH_Y]
+
+
+def check(ax):
+    """The picture can be drawn, without a warning, into a file of moderate size."""
+    assert isinstance(ax, Axes)
+    for kind in ("png", "svg"):
+        file = io.BytesIO()
+        ax.figure.savefig(file, format=kind, dpi=40)
+        assert 0 < len(file.getvalue()) < 300_000
+    return file.getvalue().decode()
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family(family, name):
+    check(drawn(regressor(family), table(), response(family), is_number=True, name=name))
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_CLASSES])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(n_classes, name):
+    ax = drawn(classifier(n_classes), table(), labels(n_classes), is_number=False, name=name)
+    check(ax)
+    if n_classes == 3:
+        assert any("class" in text or "high" in text for text in texts(ax))
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
+def test_latent_components(name):
+    check(drawn(latent_model(), *latent_data(), is_number=True, name=name))
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
+def test_a_loaded_model_draws_the_same(loaded, name):
+    first, second = (
+        drawn(model, table(), response("gaussian"), is_number=True, name=name) for model in (regressor(), loaded)
+    )
+    assert texts(first) == texts(second)
+    for one, other in zip(first.lines, second.lines, strict=True):
+        np.testing.assert_allclose(one.get_xydata(), other.get_xydata(), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
+def test_hostile_names_are_written_as_they_are(name):
+    svg = check(drawn(hostile_model(), *hostile_data(), is_number=True, name=name))
+    assert "<script" not in svg
+    for text in texts(drawn(hostile_model(), *hostile_data(), is_number=True, name=name)):
+        assert text.isprintable()
+        assert len(text) < 130
+
+
+def test_a_dollar_is_no_formula():
+    ax = plot.inclusion(hostile_model())
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert {"$x_1$", "_hidden", HOSTILE[1]} <= set(names)
+    assert not any(label.get_parse_math() for label in [*ax.get_yticklabels(), ax.title, *ax.texts])
+    ax = plot.predictions(hostile_model(), *hostile_data())
+    assert not any(text.get_parse_math() for text in [ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()])
+
+
+def test_long_texts_lose_their_middle():
+    assert shown("short") == "short"
+    assert shown("x" * 50 + "end", 20) == "x" * 13 + "…" + "xxxend"
+    assert len(shown("y" * 500, 30)) == 30
+    assert shown("a\tb\u202ec") == "a\\tb\\u202ec"
+
+
+@pytest.mark.parametrize("name", ["inclusion", "model_space", "coefficients", "front", "search", "chains", "effect"])
+def test_a_model_without_features(name):
+    X, y = np.random.default_rng(9).normal(size=(30, 2)), np.zeros(30)
+    model = empty_model()
+    assert model.models_["size"].max() == 0
+    check(drawn(model, X, y, is_number=True, name=name))
+
+
+def test_nothing_found_is_said_in_words():
+    assert texts(plot.inclusion(empty_model())) == ["no features: the models found have an intercept alone"]
+    with pytest.raises(SettingError, match="no features"):
+        plot.tree(empty_model())
+
+
+@pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
+def test_axes_given_are_used(name):
+    figure = Figure()
+    _, ax = figure.subplots(1, 2)
+    other = figure.axes[0]
+    assert drawn(regressor(), table(), response("gaussian"), is_number=True, name=name, ax=ax) is ax
+    assert not other.has_data()
+    check(ax)
+
+
+def test_nothing_global_is_changed():
+    from matplotlib import pyplot as plt
+
+    before = dict(mpl.rcParams)
+    for name in [*EVERY, *FOR_NUMBERS]:
+        drawn(regressor(), table(), response("gaussian"), is_number=True, name=name)
+    plot.latent(latent_model())
+    assert plt.get_fignums() == []
+    assert dict(mpl.rcParams) == before
+
+
+def test_pictures_do_not_depend_on_the_settings_for_tex():
+    with mpl.rc_context({"text.usetex": True}):
+        ax = plot.inclusion(hostile_model())
+    assert not any(text.get_usetex() for text in [*ax.get_yticklabels(), *ax.texts, ax.xaxis.label])
+
+
+@pytest.mark.parametrize("ax", [Figure(), np.array([1]), "axes"])
+def test_what_is_no_axes_is_refused(ax):
+    with pytest.raises(SettingError, match="ax must be one matplotlib Axes"):
+        plot.inclusion(regressor(), ax=ax)
+
+
+def test_what_is_no_fitted_estimator_is_refused():
+    with pytest.raises(NotFittedError):
+        plot.inclusion(bgnlm.BGNLMRegressor())
+    with pytest.raises(SettingError, match=r"pipeline\[-1\]"):
+        plot.inclusion(make_pipeline(FunctionTransformer(), regressor()))
+
+
+def test_data_are_asked_for(loaded):
+    with pytest.raises(DataError, match="keeps no data"):
+        plot.effect(loaded, None, "a")
+    with pytest.raises(DataError, match="keeps no data"):
+        plot.calibration(classifier(), None, None)
+    with pytest.raises(DataError, match="X has 2 columns"):
+        plot.effect(loaded, table()[["a", "b"]], "a")
+    with pytest.raises(DataError, match="inconsistent numbers of rows"):
+        plot.predictions(loaded, table(), [1.0, 2.0])
+
+
+def test_a_class_that_is_not_there_is_refused():
+    with pytest.raises(SettingError, match="target must be one of 'high', 'low', 'very high'"):
+        plot.inclusion(classifier(3), target="huge")
+    with pytest.raises(SettingError, match="no classes"):
+        plot.effect(regressor(), table(), "a", target=1)
+
+
+def test_without_matplotlib_the_advice_is_to_install_it():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import bgnlm\n"
+        "try:\n    bgnlm.plot.tree('x')\n"
+        "except bgnlm.errors.MissingExtraError as error:\n    print(error)"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert 'pip install "bgnlm[plot]"' in output
+
+
+def test_unusual_letters_are_left_to_the_fonts():
+    X, y = hostile_data()
+    X = X.set_axis(["名前", *X.columns[1:]], axis=1)
+    ax = plot.inclusion(bgnlm.BGNLMRegressor(search=hostile_model().search, n_chains=1, random_state=1).fit(X, y))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ax.figure.savefig(io.BytesIO(), format="svg")
+    assert all("Glyph" in str(one.message) for one in caught)

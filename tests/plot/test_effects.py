@@ -1,0 +1,178 @@
+"""Effects of inputs and of features are averages of the estimator's predictions."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bgnlm import BGNLMRegressor, plot
+from bgnlm.errors import MissingOffsetWarning, SettingError
+from bgnlm.features import parse
+from bgnlm.plot.canvas import some_of
+from bgnlm.posterior.coefficients import coefficient_of
+from tests.plot.conftest import FAMILIES, LINEAR, N, band_of, classifier, labels, regressor, response, table, texts
+
+
+def with_value(name, value, rows=slice(None)):
+    return table().iloc[rows].assign(**{name: value})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_line_is_the_average_of_predictions(family):
+    model = regressor(family)
+    ax = plot.effect(model, table(), "a", n_grid=5, n_draws=50)
+    at, mean = ax.lines[0].get_data()
+    np.testing.assert_allclose(at, np.linspace(*np.quantile(table()["a"], [0.01, 0.99]), 5))
+    np.testing.assert_allclose(mean, [model.predict(with_value("a", value)).mean() for value in at])
+
+
+def test_the_band_is_that_of_averages_of_draws():
+    model, at = classifier(), [-1.0, 0.0, 1.0] * 4
+    ax = plot.effect(model, table(), "a", grid=np.linspace(-1, 1, 12), level=0.8, n_draws=40, random_state=3)
+    low, high = band_of(ax)
+    stacked = pd.concat([with_value("a", value) for value in np.linspace(-1, 1, 12)], ignore_index=True)
+    drawn = model.sample_predictive(stacked, n_draws=40, of="mean", random_state=3)[:, :, 1]
+    averages = drawn.reshape(40, len(at), N).mean(axis=2)
+    np.testing.assert_allclose([low, high], np.quantile(averages, [0.1, 0.9], axis=0))
+
+
+def test_of_a_linear_model_the_band_is_the_interval_at_the_average_row():
+    """The average over rows of linear predictions is the prediction for the average row."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 2))
+    model = BGNLMRegressor(search=LINEAR, n_chains=1, random_state=1).fit(X, X @ [1.0, 2.0] + rng.normal(size=40))
+    ax = plot.effect(model, X, 0, n_grid=9, n_draws=20_000)
+    at = ax.lines[0].get_xdata()
+    rows = np.column_stack([at, np.full(9, X[:, 1].mean())])
+    interval = model.predict_interval(rows, of="mean")
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), model.predict(rows))
+    np.testing.assert_allclose(band_of(ax), interval.T, atol=0.06 * np.ptp(interval, axis=1).mean())
+
+
+@pytest.mark.parametrize("name", ["kind", "on", "few"])
+def test_few_values_are_drawn_one_by_one(name):
+    model = regressor()
+    ax = plot.effect(model, table(), name, n_draws=50)
+    values = sorted(table()[name].unique(), key=str)
+    assert [label.get_text() for label in ax.get_xticklabels()] == [str(value) for value in values]
+    np.testing.assert_allclose(
+        ax.lines[0].get_ydata(), [model.predict(with_value(name, value)).mean() for value in values]
+    )
+
+
+def test_rows_are_drawn_and_the_note_says_so():
+    ax = plot.effect(regressor(), table(), "a", n_rows=10, n_grid=3, n_draws=10)
+    rows = some_of(N, 10)
+    assert len(rows) == 10
+    mean = [regressor().predict(with_value("a", value, rows)).mean() for value in ax.lines[0].get_xdata()]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), mean)
+    assert any("10 of 60 rows, drawn at random" in text for text in texts(ax))
+
+
+def test_any_kind_of_table():
+    expected = plot.effect(regressor(), table(), "a", n_grid=4, n_draws=10).lines[0].get_ydata()
+    frame = pl.DataFrame({name: table()[name].tolist() for name in table()})
+    mixed = table().astype({"kind": "category"})[["few", "on", "kind", "b", "a"]]
+    for given in (frame, frame.with_columns(pl.col("kind").cast(pl.Categorical)), mixed):
+        ax = plot.effect(regressor(), given, "a", n_grid=4, n_draws=10)
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), expected)
+        assert ax.get_xlabel() == "a"
+
+
+def test_arrays_and_lists_go_by_number_or_name():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 2))
+    model = BGNLMRegressor(search=LINEAR, n_chains=1, random_state=1).fit(X, X[:, 1])
+    axes = [plot.effect(model, given, name, n_draws=5) for given in (X, X.tolist()) for name in (1, "x2")]
+    for ax in axes:
+        np.testing.assert_allclose(ax.lines[0].get_xydata(), axes[0].lines[0].get_xydata())
+        assert ax.get_xlabel() == "x2"
+
+
+def test_several_classes_have_a_line_each():
+    model = classifier(3)
+    ax = plot.effect(model, table(), "a", n_grid=4, n_draws=10)
+    for column in range(3):
+        expected = [model.predict_proba(with_value("a", v))[:, column].mean() for v in ax.lines[0].get_xdata()]
+        np.testing.assert_allclose(ax.lines[column].get_ydata(), expected)
+    strokes = {(line.get_color(), line.get_linestyle()) for line in ax.lines[:3]}
+    assert len({color for color, _ in strokes}) == len({style for _, style in strokes}) == 3
+    alone = plot.effect(model, table(), "a", target="low", n_grid=4, n_draws=10)
+    np.testing.assert_allclose(alone.lines[0].get_ydata(), ax.lines[1].get_ydata())
+    assert list(model.classes_) == sorted(set(labels(3)))
+
+
+def test_two_inputs_with_many_values_are_contours():
+    model = regressor()
+    ax = plot.effect(model, table(), ("a", "b"), n_grid=5)
+    assert any("rows" in text for text in texts(ax))
+    bar = next(other for other in ax.figure.axes if other is not ax)
+    assert bar.get_ylabel() == "mean of size"
+    across, up = (np.linspace(*np.quantile(table()[name], [0.01, 0.99]), 5) for name in "ab")
+    surface = [[model.predict(with_value("a", a).assign(b=b)).mean() for a in across] for b in up]
+    levels = next(c for c in ax.collections if len(getattr(c, "levels", [])) > 5).levels
+    assert levels[0] <= np.min(surface) <= np.max(surface) <= levels[-1]
+    width = plot.effect(model, table(), ("a", "b"), n_grid=4, n_draws=20, show="width")
+    assert any("width of the 90 % interval" in other.get_ylabel() for other in width.figure.axes)
+
+
+@pytest.mark.parametrize("inputs", [("a", "kind"), ("kind", "a"), ("few", "on")])
+def test_levels_of_a_second_input_have_a_line_each(inputs):
+    model = regressor()
+    ax = plot.effect(model, table(), inputs, n_grid=3, n_draws=10)
+    name = "on" if "on" in inputs else "kind"
+    other = next(one for one in inputs if one != name)
+    for line, level in zip(ax.lines, sorted(table()[name].unique(), key=str), strict=False):
+        assert line.get_label() == f"{name} = {level}"
+        values = line.get_xdata() if other == "a" else sorted(table()[other].unique())
+        expected = [model.predict(with_value(name, level).assign(**{other: value})).mean() for value in values]
+        np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_an_offset_belongs_to_its_rows():
+    offset = np.linspace(0.0, 1.0, N)
+    model = BGNLMRegressor(family="poisson", search=LINEAR, n_chains=1, random_state=1)
+    model.fit(table(), response("poisson"), offset=offset)
+    ax = plot.effect(model, table(), "a", n_rows=20, n_grid=3, n_draws=10, offset=offset)
+    rows = some_of(N, 20)
+    expected = [model.predict(with_value("a", v, rows), offset=offset[rows]).mean() for v in ax.lines[0].get_xdata()]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected)
+    with pytest.warns(MissingOffsetWarning):
+        plot.effect(model, table(), "a", n_rows=20, n_grid=3, n_draws=10)
+
+
+@pytest.mark.parametrize("inputs", ["nobody", 17, ("a", "a"), ("a", "b", "kind"), ()])
+def test_inputs_that_are_not_there(inputs):
+    with pytest.raises(SettingError, match="input"):
+        plot.effect(regressor(), table(), inputs)
+
+
+def test_the_contribution_of_a_feature():
+    model = regressor()
+    for text in model.features_["expression"][:3]:
+        mixture = coefficient_of(model.searches_[0].average, parse(text))
+        ax = plot.feature_effect(model, table(), text, level=0.8, n_grid=7)
+        low, high = band_of(ax)
+        mean = ax.lines[0].get_ydata()
+        assert (low <= mean).all()
+        assert (mean <= high).all()
+        ratio = mixture.quantile(0.9) / mixture.mean
+        np.testing.assert_allclose(np.where(mean * ratio > 0, high, low)[[0, -1]], ratio * mean[[0, -1]], rtol=1e-6)
+
+
+def test_a_feature_of_one_input_is_drawn_over_it():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"u": rng.uniform(0, 3, 80), "v": rng.normal(size=80)})
+    y = np.exp(X["u"]) + 0.1 * rng.normal(size=80)
+    model = BGNLMRegressor(transforms=["exp"], search=regressor().search, n_chains=1, random_state=1).fit(X, y)
+    ax = plot.feature_effect(model, X, "exp(u)", y=y, n_grid=20)
+    assert ax.get_xlabel() == "u"
+    curve = next(line for line in ax.lines if line.get_linestyle() == "-")
+    slope = coefficient_of(model.searches_[0].average, parse("exp(u)")).mean
+    np.testing.assert_allclose(
+        curve.get_ydata(), slope * (np.exp(curve.get_xdata()) - np.exp(X["u"]).mean()), rtol=1e-6, atol=1e-9
+    )
+    dots = next(line for line in ax.lines if line.get_label() == "partial residuals")
+    assert len(dots.get_xdata()) == 80
+    with pytest.raises(SettingError, match="identity link"):
+        plot.feature_effect(regressor("poisson"), table(), 0, y=response("poisson"))
