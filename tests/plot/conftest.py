@@ -99,11 +99,11 @@ def latent_model():
 
 @cache
 def empty_model():
-    """Nothing is worth its price."""
+    """An intercept and nothing else."""
     X = np.random.default_rng(9).normal(size=(30, 2))
-    search = SearchConfig(n_populations=1, population_size=2, limits=Limits(max_depth=0), window=5.0)
+    search = SearchConfig(n_populations=1, population_size=2, limits=Limits(max_depth=0, max_model_size=0))
     y = np.random.default_rng(10).normal(size=30)
-    return BGNLMRegressor(penalty=50.0, search=search, n_chains=1, random_state=1).fit(X, y)
+    return BGNLMRegressor(search=search, n_chains=1, random_state=1).fit(X, y)
 
 
 @cache

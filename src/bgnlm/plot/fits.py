@@ -135,20 +135,21 @@ def events_of(model: Any, y: Any, n_rows: int) -> AnyArray:
 
 def find_feature(found: OneSearch, feature: int | str | Feature) -> Feature:
     """Return a feature that was found, by its place in `features_`, its text, or itself."""
-    listed = [one for one in found.posterior.features if one in set(found.average.known_as)]
+    every = features_by_probability(found)
+    if not every:
+        raise SettingError("There are no features: the models found have an intercept alone.")
     if isinstance(feature, int | np.integer):
-        every = features_by_probability(found)
         if not 0 <= feature < len(every):
             raise SettingError(f"feature must be a place in features_, 0 to {len(every) - 1}; got {feature}.")
         return every[int(feature)]
-    texts = {render(one): one for one in features_by_probability(found)}
+    texts = {render(one): one for one in every}
     wanted = feature if isinstance(feature, str) else render(feature)
     if wanted in texts:
         return texts[wanted]
     parsed = render(parse(wanted))
     if parsed in texts:
         return texts[parsed]
-    close = ", ".join(map(render, listed[:5])) or "none"
+    close = ", ".join(map(render, every[:5]))
     raise SettingError(f"feature must be one that was found; got {wanted!r}. The most probable ones are: {close}.")
 
 
