@@ -144,7 +144,9 @@ def test_a_model_without_features(name):
 
 
 def test_nothing_found_is_said_in_words():
-    assert texts(plot.inclusion(empty_model())) == ["no features: the models found have an intercept alone"]
+    ax = plot.inclusion(empty_model())
+    assert [text.get_text() for text in ax.texts] == ["no features: the models found have an intercept alone"]
+    assert not ax.axison
     with pytest.raises(SettingError, match="no features"):
         plot.tree(empty_model())
 

@@ -46,10 +46,11 @@ def test_improbable_features_are_left_out_with_a_note():
 
 def test_two_hundred_features_stay_readable():
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 200))
-    search = SearchConfig(n_populations=1, population_size=200, limits=Limits(max_depth=0), engine="mjmcmc")
+    X = rng.normal(size=(100, 200))
+    limits = Limits(max_depth=0, max_model_size=30)
+    search = SearchConfig(n_populations=1, population_size=200, limits=limits, engine="mjmcmc", n_final_steps=20)
     model = bgnlm.BGNLMRegressor(search=search, n_chains=1, penalty=0.1, random_state=1)
-    model.fit(X, X[:, :3].sum(axis=1) + rng.normal(size=300))
+    model.fit(X, X[:, :3].sum(axis=1) + rng.normal(size=100))
     for draw in (plot.inclusion, plot.model_space, plot.chains, plot.coefficients):
         ax = draw(model)
         assert len(rows_of(ax)) <= 20
