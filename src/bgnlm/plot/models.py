@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bgnlm._typing import FloatArray
 
 _NARROWEST = 0.004  # share of the picture, of a column that is set off from its neighbours
-_NUMBERED = 0.03  # of one that has a number
+_NUMBERED = 0.035  # of one that has a number
 _MOST_DOTS = 400
 _APART = 0.045  # share of the height, of labels
 

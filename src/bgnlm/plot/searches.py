@@ -140,6 +140,14 @@ def chains(
     label_rows(ax, [feature_text(feature) for feature in posterior.features[:n]])
     row_values(ax, [f"{value:.2f}" for value in diagnostics.disagreement[:n]], "disagreement")
     label_axes(ax, "posterior inclusion probability", "")
-    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, columnspacing=0.9, handletextpad=0.3)
+    legend(
+        ax,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=1.6,
+        ncols=7,
+        columnspacing=0.9,
+        handletextpad=0.3,
+    )
     note(ax, "; ".join(text for text in (found.title, left_out(found, n)) if text))
     return ax
