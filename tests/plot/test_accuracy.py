@@ -142,3 +142,16 @@ def test_classes_that_cannot_be_drawn():
         plot.roc(classifier(), table(), ["low"] * N)
     with pytest.raises(SettingError, match="for classes"):
         plot.calibration(regressor(), table(), response("gaussian"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_distribution_functions_are_the_inverse_of_quantiles(family):
+    model = regressor(family)
+    for level in (0.1, 0.5, 0.9):
+        quantile = model.predict_quantiles(table(), [level])[:, 0]
+        at, below = model.predict_cdf(table(), quantile), model.predict_cdf(table(), quantile - 1.0)
+        if family in ("gaussian", "gamma"):
+            np.testing.assert_allclose(at, level, atol=1e-4)
+        else:
+            assert ((below < level) & (level <= at + 1e-9)).all()
+    assert (model.predict_cdf(table(), np.full(N, -1.0 if family != "gaussian" else -1e9)) < 1e-6).all()
