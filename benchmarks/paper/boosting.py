@@ -13,7 +13,11 @@ _TREES: dict[str, tuple[Any, ...]] = {
     "subsample": (0.8,),
     "colsample_bytree": (0.8,),
 }
-_LINEAR: dict[str, tuple[Any, ...]] = {"learning_rate": (0.5,), "reg_lambda": (0.0, 0.01, 0.1), "reg_alpha": (0.0, 0.01)}
+_LINEAR: dict[str, tuple[Any, ...]] = {
+    "learning_rate": (0.5,),
+    "reg_lambda": (0.0, 0.01, 0.1),
+    "reg_alpha": (0.0, 0.01),
+}
 
 
 def plain_boosting(booster: str, is_classification: bool, seed: int) -> Any:
@@ -65,7 +69,13 @@ class TunedBoosting:
     def _grid(self) -> list[dict[str, Any]]:
         choices = _LINEAR if self._booster == "gblinear" else _TREES
         loss = ("binary:logistic", "logloss") if self._is_classification else ("reg:squarederror", "rmse")
-        fixed = {"booster": self._booster, "objective": loss[0], "eval_metric": loss[1], "seed": self._seed, "nthread": 1}
+        fixed = {
+            "booster": self._booster,
+            "objective": loss[0],
+            "eval_metric": loss[1],
+            "seed": self._seed,
+            "nthread": 1,
+        }
         fixed |= _updater(self._booster)
         return [fixed | dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 

@@ -15,14 +15,12 @@ from bgnlm.search import Limits, ModelPrior, MoveProbabilities
 # The authors' 500 sites, which are a random draw, and 500 consecutive ones, as the text has it.
 SAMPLES = {"authors' sample": "paper", "first 500 sites": "first500"}
 _LOG_200 = math.log(200.0)
-# What a feature costs: log 200, as much for each operation, process and the offset; operations alone, as in the text; or
-# the text's log n for inputs too. Coefficients: precision 0.001, or one with the prior of the text.
+# What a feature costs: log 200, as much for each operation, process and the offset; operations alone, as in the text;
+# or the text's log n for inputs too. Coefficients: precision 0.001, or one with the prior of the text.
 PRIORS: dict[str, dict[str, Any]] = {
     "script": {
         "coefficient_prior": "normal",
-        "penalty": ModelPrior(
-            complexity="oc+1", penalty=_LOG_200, latent_penalty=_LOG_200, latent_complexity="equal"
-        ),
+        "penalty": ModelPrior(complexity="oc+1", penalty=_LOG_200, latent_penalty=_LOG_200, latent_complexity="equal"),
     },
     "paper": {
         "coefficient_prior": "normal-gamma",
@@ -53,9 +51,7 @@ def _settings(score: Score, prior: str, search: Search) -> dict[str, Any]:
     return {"transforms": _SCRIPT_G if score == "script" else _TEXT_G, "search": config, **PRIORS[prior]}
 
 
-def find_components(
-    sample: str, score: Score, prior: str, search: Search, n_chains: int, seed: int
-) -> dict[str, Any]:
+def find_components(sample: str, score: Score, prior: str, search: Search, n_chains: int, seed: int) -> dict[str, Any]:
     """One run: probabilities of features, latent processes and the offset, which with the defaults is always in."""
     data = load_epigenetic(SAMPLES[sample], "script" if score == "script" else "text")  # type: ignore[arg-type]
     model = BGNLMRegressor(

@@ -70,9 +70,7 @@ def _chains_name(n_chains: int) -> str:
     return "1 chain" if n_chains == 1 else f"{n_chains} chains"
 
 
-def _prediction(
-    example: str, recipes: dict[str, tuple[str, Any]], others: dict[tuple[str, str], Competitor]
-) -> Rows:
+def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[tuple[str, str], Competitor]) -> Rows:
     """BGNLM by recipes, each with the end of its name and the G that it has by default; BGLM; other methods."""
 
     def rows(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
@@ -255,9 +253,7 @@ EXAMPLES: dict[str, Example] = {
         truths=tuple(KEPLER),
         any_will_do=True,
     ),
-    "sigmoid": Example(
-        title="Example 4: only the sigmoid in G", kind="frequency", rows=_sigmoid, threshold=0.25
-    ),
+    "sigmoid": Example(title="Example 4: only the sigmoid in G", kind="frequency", rows=_sigmoid, threshold=0.25),
     "epigenetic": Example(
         title="Example 5: methylation with latent processes",
         kind="probability",

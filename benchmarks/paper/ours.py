@@ -105,7 +105,9 @@ def _find(
     model.fit(X, y)
     line = _line(model, began, time.perf_counter())
     evaluator = Evaluator(X.to_numpy(), list(X.columns))
-    return line | {"features": [feature._replace(truth=same(evaluator, feature, truths)) for feature in line["features"]]}
+    return line | {
+        "features": [feature._replace(truth=same(evaluator, feature, truths)) for feature in line["features"]]
+    }
 
 
 def same(evaluator: Evaluator, feature: Found, truths: dict[str, str]) -> str | None:

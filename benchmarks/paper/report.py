@@ -26,7 +26,7 @@ from benchmarks.paper.notes import MEASURES, SETTINGS
 from benchmarks.records import read
 from bgnlm import parse
 
-_PACKAGES = ("bgnlm", "numpy", "scipy", "numba", "scikit-learn", "xgboost", "gplearn", "interpret")
+_PACKAGES = ("bgnlm", "numpy", "scipy", "numba", "scikit-learn", "xgboost", "gplearn", "interpret-core")
 _MOST_FREQUENT = 15
 
 
@@ -41,15 +41,20 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """Mean time of a run."""
+        """Mean time of a run by the clock."""
         return float(np.mean([line["seconds"] for line in self.lines]))
 
     @property
+    def cpu(self) -> float:
+        """Median time of a run by the processor, data and predictions included; the first run may compile."""
+        return float(np.median([line["cpu"] for line in self.lines]))
+
+    @property
     def models_per_second(self) -> float | None:
-        """Models scored in a second; None for other methods."""
+        """Models scored in a second of the processor; None for other methods."""
         if "scored" not in self.lines[0]:
             return None
-        return sum(line["scored"] for line in self.lines) / max(sum(line["seconds"] for line in self.lines), 1e-9)
+        return sum(line["scored"] for line in self.lines) / max(sum(line["cpu"] for line in self.lines), 1e-9)
 
     def measures(self, example: Example) -> dict[str, Spread]:
         """What the tables of an example show; for detection means, without a range."""
@@ -98,13 +103,13 @@ def write(name: str, example: Example, folder: Path, results: Path) -> list[Row]
 def values(name: str, example: Example, rows: Sequence[Row]) -> list[list[Any]]:
     """The numbers of all tables, one measure of one row in a line."""
     header = ["group", "method", "settings", "runs", "measure", "median", "min", "max"]
-    lines: list[list[Any]] = [[*header, "paper median", "paper min", "paper max", "seconds per run"]]
+    lines: list[list[Any]] = [[*header, "paper median", "paper min", "paper max", "seconds per run", "CPU seconds"]]
     for row in ordered(example, rows):
         paper = printed.TABLES.get(name, {}).get((row.group, row.method), {})
         for measure, ours in row.measures(example).items():
             theirs = paper.get(measure, ("", "", ""))
             start = [row.group, row.method, row.settings, len(row.lines), measure]
-            lines.append([*start, *(f"{x:.6g}" for x in ours), *theirs, round(row.seconds, 3)])
+            lines.append([*start, *(f"{x:.6g}" for x in ours), *theirs, round(row.seconds, 3), round(row.cpu, 3)])
     return lines
 
 
@@ -135,13 +140,13 @@ def _table(name: str, example: Example, rows: Sequence[Row]) -> list[str]:
     measures = list(rows[0].measures(example))
     in_paper = [m for m in measures if any(m in paper.get((row.group, row.method), {}) for row in rows)]
     columns = [name for m in measures for name in ([m, "paper"] if m in in_paper else [m])]
-    lines = _header(["method", "settings", "runs", *columns, "s/run", "models/s"])
+    lines = _header(["method", "settings", "runs", *columns, "s/run", "CPU s", "models/s"])
     for row in rows:
         theirs, cells = paper.get((row.group, row.method), {}), []
         for measure, ours in row.measures(example).items():
             cells += [str(ours)] + ([str(theirs.get(measure, ""))] if measure in in_paper else [])
         rate = row.models_per_second
-        ends = [f"{row.seconds:.1f}", "" if rate is None else f"{rate:,.0f}"]
+        ends = [f"{row.seconds:.1f}", f"{row.cpu:.1f}", "" if rate is None else f"{rate:,.0f}"]
         lines.append(_line([row.method, row.settings, len(row.lines), *cells, *ends]))
     return lines
 
@@ -188,15 +193,16 @@ def _complexity_table(name: str, example: Example, rows: Sequence[Row]) -> list[
 def _provenance(rows: Sequence[Row]) -> list[str]:
     names = sorted({row.settings for row in rows})
     parts = ["## Settings", ""] + [f"- {name}: {SETTINGS[name]}" for name in names if name in SETTINGS]
-    seconds = sum(line["seconds"] for row in rows for line in row.lines)
+    seconds = sum(line["cpu"] for row in rows for line in row.lines)
     commits = sorted({line["commit"] for row in rows for line in row.lines if line.get("commit")})
     versions = [f"{package} {_version(package)}" for package in _PACKAGES]
+    sources = ", ".join(commits) or "unknown"
     return [
         *parts,
         "",
         "Seeds are 0, 1, ..., one for each run; methods without chance have one run.",
-        f"{seconds / 60.0:.1f} minutes of fitting on one core each. {', '.join(v for v in versions if v)}; "
-        f"Python {platform.python_version()}; sources {', '.join(commits) or 'unknown'}.",
+        f"{seconds / 60.0:.1f} minutes of processor time in all; s/run is by the clock.",
+        f"{', '.join(versions)}; Python {platform.python_version()}; sources {sources}.",
     ]
 
 

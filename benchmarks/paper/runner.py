@@ -47,7 +47,9 @@ def run(cell: Cell, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separation, of constant columns, of networks that have not converged
         with np.errstate(all="ignore"):
+            began = time.process_time()
             result = cell.run(seed)
+            result["cpu"] = round(time.process_time() - began, 3)
     return {"group": cell.group, "method": cell.method, "settings": cell.settings, "seed": seed, **result}
 
 

@@ -1,8 +1,8 @@
 """VARBAYES: linear regression with a spike-and-slab prior by variational approximation (Carbonetto & Stephens 2012).
 
 y = b_0 + X b + N(0, v), b_j = 0 with probability 1 - pi, else N(0, v s). The posterior is approximated by independent
-b_j, each 0 with probability 1 - a_j, else N(m_j, c_j), which is exact for orthogonal columns. For each pi of a grid v and
-s are those that maximise the bound on the evidence, and the fits are averaged with weights proportional to it.
+b_j, each 0 with probability 1 - a_j, else N(m_j, c_j), which is exact for orthogonal columns. For each pi of a grid v
+and s are those that maximise the bound on the evidence, and the fits are averaged with weights proportional to it.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,11 @@ def approximate(
     """Coordinate ascent; v and s are given, or maximise the bound."""
     p = len(data.products)
     q = Approximation(
-        np.full(p, expit(log_odds)), np.zeros(p), np.ones(p), noise or data.total / data.n, 1.0 if slab is None else slab
+        np.full(p, expit(log_odds)),
+        np.zeros(p),
+        np.ones(p),
+        noise or data.total / data.n,
+        1.0 if slab is None else slab,
     )
     for _ in range(_MOST_SWEEPS):
         _sweep(data, q, log_odds)
