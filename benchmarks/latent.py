@@ -1,8 +1,8 @@
 """Models with latent components: ``python -m benchmarks.latent speed | simulation``.
 
 `speed`: one model by nested Laplace. `simulation`: whether components and features are found, and how often intervals
-at held-out positions cover; each data set is a line of JSON in the folder `--out`, and those that are there are not done
-again. Example 5 of the paper is in `benchmarks.paper`.
+at held-out positions cover; each data set is a line of JSON in the folder `--out`, and those that are there are not
+done again. Example 5 of the paper is in `benchmarks.paper`.
 """
 
 import argparse

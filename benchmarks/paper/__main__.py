@@ -2,7 +2,8 @@
 
 Each run is a line of JSON in a file for its row in the folder `--out`; runs that are there are not done again, so
 delete the files of rows whose settings change. At the end, and with `--runs 0` at once, all that is there becomes
-tables and a plot in `benchmarks/paper/results`. The data are those in BGNLM_DATA; other methods need the extra "benchmark".
+tables and a plot in `benchmarks/paper/results`. The data are those in BGNLM_DATA; other methods need the
+extra "benchmark".
 """
 
 import argparse

@@ -16,8 +16,8 @@ MEASURES = {
         "ACC",
         -1.0,
         "Median (min, max) over runs of the measures of the test rows. FNR and FPR are as the text defines them, "
-        "errors by members of the class; FNR* and FPR* as the authors' scripts computed and the tables print them, with the "
-        "errors added to the denominator.",
+        "errors by members of the class; FNR* and FPR* as the authors' scripts computed and the tables print them, "
+        "with the errors added to the denominator.",
     ),
     "regression": Words("RMSE", 1.0, "Median (min, max) over runs of the measures of the test rows."),
     "detection": Words(
@@ -30,13 +30,16 @@ MEASURES = {
     "probability": Words(
         "", 1.0, "Median (min, max) over runs of the posterior probabilities that the paper prints (CG is its CGH)."
     ),
-    "frequency": Words("", 1.0, "Runs that report a feature with a probability above {threshold:g}."),
+    "frequency": Words(
+        "", 1.0, "1: depth 5. 2: depth 300, no products. 3: the same, and all features have the same prior probability."
+    ),
 }
 _LENGTHS = "number of populations, steps in each, models or steps in the last, threshold to keep features, moves"
 _DIFFERENT = (
-    "Not theirs: no search before the first population and no filter after it, breast cancer has room for all 30 inputs "
-    "in every population, projections join two features or more, all models visited take part and predictions average "
-    "over the 1000 most probable."
+    "Not theirs: no search before the first population and no filter after it, breast cancer has room for all 30 "
+    "inputs in every population, projections join two features or more, all models visited take part and predictions "
+    "average over the 1000 most probable; with weights of projections as parameters (BGNLM_4) 300 steps in the last "
+    "population."
 )
 SETTINGS = {
     "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}. "

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.paper import printed
 from benchmarks.paper.examples import Example
 from benchmarks.paper.measures import (
+    Found,
     Spread,
     detection,
     found_in,
@@ -27,7 +28,8 @@ from benchmarks.records import read
 from bgnlm import parse
 
 _PACKAGES = ("bgnlm", "numpy", "scipy", "numba", "scikit-learn", "xgboost", "gplearn", "interpret-core")
-_MOST_FREQUENT = 15
+_MOST_FREQUENT = 10
+_LISTED = ("detection", "probability", "frequency")  # features are what these are about
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Row:
         if "scored" not in self.lines[0]:
             return None
         return sum(line["scored"] for line in self.lines) / max(sum(line["cpu"] for line in self.lines), 1e-9)
+
+    @property
+    def found(self) -> list[list[Found]]:
+        """Features of each run; none for other methods."""
+        return [found_in(line) for line in self.lines]
 
     def measures(self, example: Example) -> dict[str, Spread]:
         """What the tables of an example show; for detection means, without a range."""
@@ -152,26 +159,22 @@ def _table(name: str, example: Example, rows: Sequence[Row]) -> list[str]:
 
 
 def _frequency_table(name: str, group: str, example: Example, rows: Sequence[Row]) -> list[str]:
-    """Features in the share of runs that report them: those that the paper lists, and the most frequent ones."""
+    """Runs that report features: those that the paper lists, and the most frequent ones of each row."""
     method, theirs = printed.FREQUENCIES.get((name, group), (None, {}))
-    canonical = {str(parse(text)): n for text, n in theirs.items()}
-    parts = []
-    for row in rows:
-        runs = [found_in(line) for line in row.lines]
-        if not any(runs) or (method is not None and row.method != method and example.kind != "frequency"):
-            continue
-        if method is None and example.kind not in ("detection", "probability"):
-            continue
-        counts = frequencies(runs, example.threshold)
-        ours = {text: n for text, n, _ in counts}
-        shown = list(dict.fromkeys([*(text for text, _, _ in counts[:_MOST_FREQUENT]), *canonical]))
-        parts += [f"Features of probability above {example.threshold:g}: {row.method}, {row.settings}.", ""]
-        parts += _header(["feature", f"of {len(runs)} runs", *(["of 100, paper"] if canonical else [])])
-        for text in shown:
-            parts.append(_line([f"`{text}`", ours.get(text, 0), *([canonical.get(text, "")] if canonical else [])]))
-        others = len(counts) - sum(text in ours for text in shown)
-        parts += [_line(["others, different ones", others, *([""] if canonical else [])]), ""]
-    return parts
+    some = [row for row in rows if any(row.found) and (row.method == method or example.kind in _LISTED)]
+    if not some:
+        return []
+    paper = {str(parse(text)): n for text, n in theirs.items()}
+    counts = [frequencies(row.found, example.threshold) for row in some]
+    ours = [{text: n for text, n, _ in listed} for listed in counts]
+    shown = dict.fromkeys([*paper, *(text for listed in counts for text, _, _ in listed[:_MOST_FREQUENT])])
+    parts = [f"Runs that report a feature with a probability above {example.threshold:g}.", ""]
+    titles = [f"{row.method}, {row.settings}, of {len(row.lines)}" for row in some]
+    parts += _header(["feature", *([f"{method}, paper, of 100"] if paper else []), *titles])
+    for text in sorted(shown, key=lambda text: (-paper.get(text, 0), *(-n.get(text, 0) for n in ours), text)):
+        parts.append(_line([f"`{text}`", *([paper.get(text, "")] if paper else []), *(n.get(text, 0) for n in ours)]))
+    others = [sum(text not in shown for text in n) for n in ours]
+    return [*parts, _line(["others, different ones", *([""] if paper else []), *others]), ""]
 
 
 def _complexity_table(name: str, example: Example, rows: Sequence[Row]) -> list[str]:
@@ -180,9 +183,8 @@ def _complexity_table(name: str, example: Example, rows: Sequence[Row]) -> list[
     parts = [f"## Complexity of features of probability above {example.threshold:g}: mean number in a run", ""]
     parts += _header(["method", "settings", *map(str, range(1, 10)), "10 or more", "all"])
     for row in rows:
-        runs = [found_in(line) for line in row.lines]
-        if any(runs):
-            means = mean_complexities(runs, example.threshold)
+        if any(row.found):
+            means = mean_complexities(row.found, example.threshold)
             parts.append(_line([row.method, row.settings, *(f"{x:.2f}" for x in means), f"{sum(means):.2f}"]))
     for method, means in theirs.items():
         filled = [*means, *[0.0] * (10 - len(means))]

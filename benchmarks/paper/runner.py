@@ -69,7 +69,8 @@ def complete(folder: Path, cells: Sequence[Cell], n_runs: int, n_jobs: int) -> i
 
 
 def _finished(tasks: Sequence[Task], n_jobs: int) -> Iterator[tuple[Task, Future[dict[str, Any]]]]:
-    if not tasks:
+    if n_jobs == 1 or not tasks:
+        yield from ((task, _done_here(task)) for task in tasks)
         return
     # Processes that start afresh: libraries with threads of their own do not survive a fork.
     with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -79,6 +80,15 @@ def _finished(tasks: Sequence[Task], n_jobs: int) -> Iterator[tuple[Task, Future
                 yield futures[future], future
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _done_here(task: Task) -> Future[dict[str, Any]]:
+    future: Future[dict[str, Any]] = Future()
+    try:
+        future.set_result(run(task.cell, task.seed))
+    except Exception as error:  # as a pool does it
+        future.set_exception(error)
+    return future
 
 
 class _Progress:

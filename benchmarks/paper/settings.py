@@ -8,7 +8,7 @@ populations, in each of which all models are scored where there are not too many
 approximation). "informed": the library's own search within the example's G and limits.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -120,13 +120,8 @@ _ASTEROIDS = _classification(size=15, depth=4, operations=3, n_populations=5, n_
 
 def _with_thresholds(recipe: Recipe) -> Recipe:
     """G and the indicators that the paper suggests for the spam data."""
-    return _classification(
-        **{
-            name: getattr(recipe, name)
-            for name in ("size", "depth", "operations", "n_populations", "n_final_steps", "keep_threshold")
-        },
-        transforms=dict.fromkeys(("script", "paper"), (*PRESETS["classification"], *PRESETS["trees"])),
-    )
+    functions = (*PRESETS["classification"], *PRESETS["trees"])
+    return replace(recipe, transforms={"script": functions, "paper": functions})
 
 
 def _abalone(script_penalty: float | str, text_penalty: str) -> Recipe:
@@ -223,6 +218,8 @@ def estimator(
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)
     settings |= {"transforms": recipe.transforms[score], **recipe.priors[score]}
+    if strategy == "bayesian":  # a model takes as many fits as there are draws of its weights
+        recipe = replace(recipe, n_final_steps=300, min_models=0, n_averaged=300)
     return kind(**settings, search=_linear(recipe, n_inputs) if is_linear else _search(recipe, score, search))
 
 
@@ -245,6 +242,7 @@ def _search(recipe: Recipe, score: Score, search: Search) -> SearchConfig:
         keep_threshold=recipe.keep_threshold,
         informed=0.0,
         engine="mjmcmc" if search == "mjmcmc" else "auto",
+        n_draws=500,
         moves=recipe.moves,
         limits=_limits(recipe, score),
         n_averaged=recipe.n_averaged,

@@ -65,7 +65,7 @@ def test_one_seed_is_one_row():
 
 
 def test_a_run_that_fails_stops_no_other(tmp_path, capsys):
-    assert complete(tmp_path, [cell("broken", function=fail), cell()], 2, 1) == 2
+    assert complete(tmp_path, [cell("broken", function=fail), cell()], 2, 2) == 2
     assert len(read(path_of(tmp_path, cell()))) == 2
     assert "of no use" in capsys.readouterr().err
 
@@ -91,7 +91,7 @@ def test_tables_of_laws_are_means_over_runs(tmp_path):
         append(tmp_path / "mass" / "cell.jsonl", line | {"seed": seed, "features": features})
     page = report.markdown("mass", example, report.rows_of(tmp_path / "mass"))
     assert "| 1 chain | script, mjmcmc | 2 | 0.5000 | 0.5000 | 0.4200 | 0.5000 | 1.2100 | 0.2500 | 0.5800 |" in page
-    assert "| `law` | 1 |" in page
+    assert "| `law` | 1 |\n| `other` | 1 |\n| others, different ones | 0 |" in page
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
