@@ -42,8 +42,8 @@ _DIFFERENT = (
     "population."
 )
 SETTINGS = {
-    "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}. "
-    f"{_DIFFERENT}",
+    "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}, "
+    f"and the way probabilities of features of several chains are put together. {_DIFFERENT}",
     "script, plain": "the same, but the models of a population are all scored, or drawn by a quadratic approximation, "
     "where it is small enough.",
     "script, informed": "likelihood, prior, G and limit on operations of the scripts; the library's own search.",

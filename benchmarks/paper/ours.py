@@ -56,7 +56,10 @@ def predict(
     model.fit(sample.X, sample.y)
     fitted = time.perf_counter()
     outcome = assess(sample, model)
-    return _line(model, began, fitted) | {"predicting": round(time.perf_counter() - fitted, 3), "outcome": outcome}
+    return _line(model, score, began, fitted) | {
+        "predicting": round(time.perf_counter() - fitted, 3),
+        "outcome": outcome,
+    }
 
 
 def assess(sample: Sample, model: Any) -> dict[str, float]:
@@ -103,7 +106,7 @@ def _find(
         model.set_params(transforms="logic", penalty=prior)
     began = time.perf_counter()
     model.fit(X, y)
-    line = _line(model, began, time.perf_counter())
+    line = _line(model, score, began, time.perf_counter())
     evaluator = Evaluator(X.to_numpy(), list(X.columns))
     return line | {
         "features": [feature._replace(truth=same(evaluator, feature, truths)) for feature in line["features"]]
@@ -119,13 +122,16 @@ def same(evaluator: Evaluator, feature: Found, truths: dict[str, str]) -> str | 
     return None
 
 
-def _line(model: Any, began: float, fitted: float) -> dict[str, Any]:
-    diagnostics = model.diagnostics_
+def _line(model: Any, score: Score, began: float, fitted: float) -> dict[str, Any]:
+    """Probabilities are sums over the chains with weights u_b, as in the paper; by default those of the union."""
+    posterior, diagnostics = model.posterior_, model.diagnostics_
+    is_union = score == "default"
+    probabilities = posterior.inclusion_probabilities if is_union else diagnostics.weighted_probabilities
     return {
         "seconds": round(fitted - began, 3),
         "scored": int(diagnostics.n_scored),
         "stored": int(diagnostics.n_models),
-        "features": reported(model.posterior_.features, model.posterior_.inclusion_probabilities),
+        "features": reported(posterior.features, probabilities),
     }
 
 

@@ -90,11 +90,9 @@ _classification = partial(
     n_steps=100,
     moves=_EQUAL,
 )
-_exoplanets = partial(
+_long = partial(
     Recipe,
-    priors=_LAW,
     size=15,
-    depth=5,
     operations=4,
     n_populations=40,
     n_steps=250,
@@ -102,6 +100,7 @@ _exoplanets = partial(
     min_models=10_000,
     keep_threshold=0.9,
 )
+_exoplanets = partial(_long, priors=_LAW, depth=5)
 _without_products = partial(
     _exoplanets,
     transforms={"script": "neural", "paper": "neural"},
@@ -125,23 +124,15 @@ def _with_thresholds(recipe: Recipe) -> Recipe:
 
 
 def _abalone(script_penalty: float | str, text_penalty: str) -> Recipe:
-    return Recipe(
+    script = ModelPrior(penalty=script_penalty, complexity="oc+1")
+    text = ModelPrior(penalty=text_penalty, complexity="oc")
+    return _long(
         transforms={"script": "abalone", "paper": "abalone"},
         priors={
-            "script": {
-                "coefficient_prior": "script",
-                "penalty": ModelPrior(penalty=script_penalty, complexity="oc+1"),
-            },
-            "paper": {"coefficient_prior": "jeffreys", "penalty": ModelPrior(penalty=text_penalty, complexity="oc")},
+            "script": {"coefficient_prior": "script", "penalty": script},
+            "paper": {"coefficient_prior": "jeffreys", "penalty": text},
         },
-        size=15,
         depth=6,
-        operations=4,
-        n_populations=40,
-        n_steps=250,
-        n_final_steps=250,
-        min_models=10_000,
-        keep_threshold=0.9,
     )
 
 
