@@ -101,7 +101,8 @@ class _Progress:
     def count(self, task: Task) -> None:
         self._left.remove(task)
         n_done, elapsed = self._n_tasks - len(self._left), time.perf_counter() - self._began
-        times = timedelta(seconds=round(elapsed)), timedelta(seconds=round(self._seconds_left()))
+        left = self._seconds_left(elapsed * self._n_jobs / n_done)
+        times = timedelta(seconds=round(elapsed)), timedelta(seconds=round(left))
         line = f"{n_done} of {self._n_tasks} runs, {times[0]} so far, about {times[1]} left ({task.cell.method})"
         sys.stderr.write(f"\r{line:<110}" + ("" if self._left else "\n"))
         sys.stderr.flush()
@@ -109,14 +110,15 @@ class _Progress:
     def say(self, message: str) -> None:
         sys.stderr.write(f"\n{message}\n")
 
-    def _seconds_left(self) -> float:
-        means = {}
-        for cell in {path_of(self._folder, task.cell): task.cell for task in self._left}.values():
-            seconds = [line["seconds"] for line in read(path_of(self._folder, cell))]
-            means[path_of(self._folder, cell)] = float(np.mean(seconds)) if seconds else np.nan
-        unknown = float(np.nanmean(list(means.values()))) if np.isfinite(list(means.values())).any() else 0.0
-        expected = [means[path_of(self._folder, task.cell)] for task in self._left]
-        return sum(unknown if np.isnan(x) else x for x in expected) / self._n_jobs
+    def _seconds_left(self, by_default: float) -> float:
+        """Of cells without a run, `by_default` for each run."""
+        expected: dict[Path, float] = {}
+        for task in self._left:
+            path = path_of(self._folder, task.cell)
+            if path not in expected:
+                seconds = [line["seconds"] for line in read(path)]
+                expected[path] = float(np.mean(seconds)) if seconds else by_default
+        return sum(expected[path_of(self._folder, task.cell)] for task in self._left) / self._n_jobs
 
 
 def _commit() -> str:
