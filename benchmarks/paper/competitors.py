@@ -28,6 +28,7 @@ from benchmarks.paper.varbayes import VariationalSpikeSlab
 N_FOLDS = 5
 _LAYERS = ((100, 100), (50, 50, 50))
 _PENALTIES = np.logspace(-4.0, 4.0, 33)
+_STRENGTHS = np.logspace(-3.0, 2.0, 16)  # 1 / penalty of logistic regressions
 
 
 class Competitor(NamedTuple):
@@ -74,7 +75,7 @@ _LIBLINEAR: dict[str, Any] = {"solver": "liblinear", "use_legacy_attributes": Fa
 
 def _penalised(l1_ratio: float, seed: int) -> LogisticRegressionCV:
     return LogisticRegressionCV(
-        Cs=25, cv=folds(True, seed), l1_ratios=(l1_ratio,), scoring="neg_log_loss", max_iter=1000, **_LIBLINEAR
+        Cs=_STRENGTHS, cv=folds(True, seed), l1_ratios=(l1_ratio,), scoring="neg_log_loss", max_iter=1000, **_LIBLINEAR
     )
 
 
