@@ -15,7 +15,6 @@ folder `--out`; data sets that are there already are not simulated again.
 """
 
 import argparse
-import json
 import os
 import time
 import warnings
@@ -33,6 +32,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
 from scipy.optimize import brentq  # noqa: E402
 
+from benchmarks.records import append, read  # noqa: E402
 from bgnlm import BGNLMRegressor, CoefficientPrior, SearchConfig  # noqa: E402
 from bgnlm.likelihood.families import resolve_family  # noqa: E402
 
@@ -215,14 +215,6 @@ def report(name: str, lines: list[dict[str, Any]]) -> None:
             )
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Data sets that are there; the last line is dropped if it was cut short."""
-    whole = path.read_text().rpartition("\n")[0] if path.exists() else ""
-    if whole:
-        path.write_text(whole + "\n")
-    return [json.loads(line) for line in whole.splitlines()]
-
-
 def batches(seeds: list[int]) -> Iterator[list[int]]:
     left = iter(seeds)
     while batch := list(islice(left, _BATCH)):
@@ -239,7 +231,6 @@ def main() -> None:
     names = arguments.setup or list(SETUPS)
     if unknown := set(names) - set(SETUPS):
         parser.error(f"there is no set-up {sorted(unknown)[0]!r}; choose from {', '.join(SETUPS)}")
-    arguments.out.mkdir(parents=True, exist_ok=True)
     found = {}
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for name in names:
@@ -247,12 +238,11 @@ def main() -> None:
             lines = read(path)
             done, n_datasets = {line["seed"] for line in lines}, round(arguments.datasets * SETUPS[name].share)
             todo = list(batches([seed for seed in range(n_datasets) if seed not in done]))
-            with path.open("a") as file:
-                for results in pool.map(simulate, [name] * len(todo), todo):
-                    file.writelines(json.dumps(line) + "\n" for line in results)
-                    file.flush()
-                    lines += results
-                    print(f"\r{name}: {len(lines)} of {n_datasets} data sets", end="", flush=True)
+            for results in pool.map(simulate, [name] * len(todo), todo):
+                for line in results:
+                    append(path, line)
+                lines += results
+                print(f"\r{name}: {len(lines)} of {n_datasets} data sets", end="", flush=True)
             print(f"\r{name}: {len(lines)} data sets, {np.mean([line['seconds'] for line in lines]):.3f} s each")
             found[name] = lines
     print(f"\n{'set-up':<22} of       datasets   asked  covered   error    diff.   below   above")

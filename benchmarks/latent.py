@@ -1,16 +1,13 @@
-"""Models with latent components: ``python -m benchmarks.latent speed | example | simulation``.
+"""Models with latent components: ``python -m benchmarks.latent speed | simulation``.
 
-`speed`: one model by nested Laplace. `example`: Example 5 of the paper, which needs its data in BGNLM_DATA.
-`simulation`: whether components and features are found, and how often intervals at held-out positions cover; each data
-set is a line of JSON in the folder `--out`, and those that are there are not done again.
+`speed`: one model by nested Laplace. `simulation`: whether components and features are found, and how often intervals
+at held-out positions cover; each data set is a line of JSON in the folder `--out`, and those that are there are not
+done again. Example 5 of the paper is in `benchmarks.paper`.
 """
 
 import argparse
-import json
-import math
 import os
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -22,9 +19,8 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  (the number of threads is read when NumPy loads)
 import pandas as pd  # noqa: E402
 
-from benchmarks.coverage import read  # noqa: E402
+from benchmarks.records import append, read  # noqa: E402
 from bgnlm import BGNLMRegressor, SearchConfig  # noqa: E402
-from bgnlm.datasets import load_epigenetic  # noqa: E402
 from bgnlm.latent import AR1, IID, OU, RW1, Grouped  # noqa: E402
 from bgnlm.latent.fields import LatentField  # noqa: E402
 from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior  # noqa: E402
@@ -32,10 +28,8 @@ from bgnlm.latent.layout import lay_out  # noqa: E402
 from bgnlm.latent.nested_laplace import integrate  # noqa: E402
 from bgnlm.latent.place import place  # noqa: E402
 from bgnlm.likelihood.families import resolve_family  # noqa: E402
-from bgnlm.search import Limits, ModelPrior, MoveProbabilities  # noqa: E402
 
 _HALF = 0.5
-_WORTH_SHOWING = 0.02
 
 
 SIZES = (500, 5_000, 50_000)
@@ -82,51 +76,6 @@ def autoregression(rng: np.random.Generator, n: int, correlation: float, deviati
     for i in range(1, n):
         values[i] = correlation * values[i - 1] + np.sqrt(1.0 - correlation**2) * noise[i]
     return values
-
-
-# What a feature costs: log n, and as much for each operation; nothing but operations, as in the text of the paper; or
-# log 200, as in the authors' scripts. Every latent process costs as much as an operation.
-PRIORS = {
-    "each": ModelPrior(complexity="oc+1", latent_complexity="equal"),
-    "text": ModelPrior(complexity="oc", latent_complexity="equal"),
-    "scripts": ModelPrior(
-        complexity="oc+1", penalty=math.log(200.0), latent_penalty=math.log(200.0), latent_complexity="equal"
-    ),
-}
-EXAMPLE_SEARCH = SearchConfig(
-    population_size=15,
-    n_populations=10,
-    select_offset=True,
-    moves=MoveProbabilities(new_input=1, modification=5, multiplication=10, projection=1),
-    limits=Limits(max_depth=5, max_width=15, max_model_size=15),
-)
-
-
-def example(arguments: argparse.Namespace) -> None:
-    """Probabilities of features and components on both samples of 500 sites."""
-    samples: tuple[Any, ...] = ("paper", "first500")
-    for sample in samples:
-        data = load_epigenetic(sample, "text")
-        for name in arguments.prior:
-            began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of columns that do not vary in a sample
-                model = BGNLMRegressor(
-                    family="poisson",
-                    transforms=("sigmoid", "gauss", "tanh", "atan", "sin", "cos"),
-                    coefficient_prior=arguments.coefficients,
-                    penalty=PRIORS[name],
-                    latent=[field("pos") for field in (AR1, RW1, OU, IID)],
-                    n_chains=arguments.chains,
-                    n_jobs=arguments.jobs,
-                    search=EXAMPLE_SEARCH,
-                    random_state=1,
-                ).fit(data.X.assign(pos=data.position), data.y, offset=data.offset)
-            minutes = (time.perf_counter() - began) / 60.0
-            print(f"\nsample {sample}, prior {name}, {arguments.chains} chains, {minutes:.1f} minutes")
-            print(model.components_.drop_duplicates("component")[["component", "probability"]].to_string(index=False))
-            shown = model.features_[model.features_["probability"] > _WORTH_SHOWING]
-            print(shown[["expression", "probability"]].to_string(index=False))
 
 
 N_ROWS, N_HELD_OUT, N_GROUPS = 300, 60, 12
@@ -178,7 +127,6 @@ def simulate(family: str, kind: str, seed: int) -> dict[str, Any]:
 
 def simulation(arguments: argparse.Namespace) -> None:
     """Shares of data sets in which a component has probability above one half; coverage of 90 % intervals."""
-    arguments.out.mkdir(parents=True, exist_ok=True)
     cells = [(family, kind) for family in ("poisson", "gaussian") for kind in ("latent", "none")]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for cell in cells:
@@ -186,9 +134,7 @@ def simulation(arguments: argparse.Namespace) -> None:
             done = {line["seed"] for line in read(path)}
             todo = [seed for seed in range(arguments.runs) if seed not in done]
             for run in [pool.submit(simulate, *cell, seed) for seed in todo]:
-                line = run.result()
-                with path.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                append(path, run.result())
     print(f"{'family':<10}{'kind':<8}{'runs':>5}", "".join(f"{name:>12}" for name in COMPONENTS), end="")
     print(f"{'a*b':>7}{'false':>7}{'mean':>8}{'response':>10}{'s/run':>7}")
     for family, kind in cells:
@@ -207,11 +153,8 @@ def simulation(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = {"speed": speed, "example": example, "simulation": simulation}
+    parts = {"speed": speed, "simulation": simulation}
     parser.add_argument("part", choices=tuple(parts))
-    parser.add_argument("--chains", type=int, default=16)
-    parser.add_argument("--prior", nargs="*", choices=tuple(PRIORS), default=("each",))
-    parser.add_argument("--coefficients", choices=("normal", "normal-gamma", "auto"), default="normal-gamma")
     parser.add_argument("--runs", type=int, default=20, help="data sets of each kind")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(".cache/latent"))

@@ -1,19 +1,16 @@
-"""Ways to set the weights of projections: ``python -m benchmarks.projections recovery | paper [--strategy ...]``.
+"""Ways to set the weights of projections: ``python -m benchmarks.projections [--strategy ...]``.
 
-`recovery`: data from nested projections, the paper's future work. `paper`: appendix C, the printed tables of the four
-strategies; needs the paper's data in BGNLM_DATA. Each run is a line of JSON in a file for its cell in the folder
-`--out`; runs that are there are not done again, so delete the folder after a change of the settings.
+Data from nested projections, the paper's future work; for its appendix C see `benchmarks.paper`. Each run is a line of
+JSON in a file for its cell in the folder `--out`; runs that are there are not done again, so delete the folder after a
+change of the settings.
 """
 
 import argparse
-import json
 import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,19 +26,15 @@ from sklearn.neural_network import MLPRegressor  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from benchmarks.coverage import read  # noqa: E402
-from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig, parse  # noqa: E402
-from bgnlm.datasets import Dataset, load_asteroids, load_breast_cancer, load_spam  # noqa: E402
+from benchmarks.records import append, read  # noqa: E402
+from bgnlm import BGNLMRegressor, SearchConfig, parse  # noqa: E402
 from bgnlm.features import Evaluator, Feature, Input, Projection, inputs_of  # noqa: E402
 from bgnlm.features.gradients import WeightFunction  # noqa: E402
-from bgnlm.features.measures import additional_weights  # noqa: E402
-from bgnlm.search import Limits, ModelPrior, MoveProbabilities  # noqa: E402
+from bgnlm.search import Limits, MoveProbabilities  # noqa: E402
 
 STRATEGIES = ("naive", "concave", "deep", "bayesian")
 BY_DEFAULT = STRATEGIES[:3]
 _HALF = 0.5
-
-# ---------------------------------------------------------------------------------------------------- recovery
 
 N_INPUTS = 6
 N_TEST = 5_000
@@ -179,187 +172,24 @@ def report_recovery(cells: dict[tuple[Any, ...], list[dict[str, Any]]]) -> None:
 
 _SHARES = ("recovered", "alone", "inputs")
 
-# ------------------------------------------------------------------------------------------------------- paper
 
-MEASURES = ("ACC", "FNR", "FPR")
-WITHIN = 0.005  # of the accuracy that is printed
-
-
-@dataclass(frozen=True)
-class Example:
-    """A classification example of the paper, and what appendix C prints for it: median, minimum, maximum."""
-
-    load: Callable[[], Dataset]
-    size: int  # Q, L, and the population size
-    depth: int  # D
-    n_populations: int  # in the authors' scripts, as the threshold that follows
-    keep_threshold: float
-    printed: dict[str, tuple[tuple[float, float, float], ...]]
-    standardised: bool = False
+def path_of(folder: Path, cell: tuple[Any, ...]) -> Path:
+    return folder / f"{'-'.join(map(str, ('recovery', *cell)))}.jsonl"
 
 
-EXAMPLES = {
-    "breast_cancer": Example(
-        load_breast_cancer,
-        20,
-        6,
-        10,
-        0.5,
-        {
-            "naive": ((0.9695, 0.9554, 0.9789), (0.0536, 0.0479, 0.0809), (0.0148, 0.0037, 0.0326)),
-            "concave": ((0.9671, 0.9531, 0.9789), (0.0536, 0.0422, 0.0862), (0.0184, 0.0000, 0.0361)),
-            "deep": ((0.9695, 0.9507, 0.9789), (0.0536, 0.0479, 0.0862), (0.0148, 0.0000, 0.0361)),
-            "bayesian": ((0.9671, 0.9577, 0.9789), (0.0536, 0.0305, 0.0756), (0.0184, 0.0000, 0.0361)),
-        },
-    ),
-    "spam": Example(
-        load_spam,
-        100,
-        6,
-        10,
-        0.5,
-        {
-            "naive": ((0.9243, 0.9113, 0.9328), (0.0927, 0.0808, 0.1116), (0.0552, 0.0465, 0.0658)),
-            "concave": ((0.9243, 0.9100, 0.9357), (0.0927, 0.0780, 0.1103), (0.0545, 0.0445, 0.0686)),
-            "deep": ((0.9237, 0.9100, 0.9321), (0.0924, 0.0766, 0.1122), (0.0548, 0.0474, 0.0714)),
-            "bayesian": ((0.9237, 0.9113, 0.9315), (0.0931, 0.0821, 0.1077), (0.0562, 0.0470, 0.0714)),
-        },
-        standardised=True,
-    ),
-    "asteroid": Example(
-        load_asteroids,
-        15,
-        4,
-        5,
-        0.1,
-        {
-            "naive": ((0.9998, 0.9942, 1.0000), (0.0002, 0.0001, 0.0082), (0.0002, 0.0000, 0.0072)),
-            "concave": ((0.9998, 0.9933, 1.0000), (0.0002, 0.0001, 0.0089), (0.0002, 0.0000, 0.0048)),
-            "deep": ((0.9998, 0.9959, 1.0000), (0.0002, 0.0001, 0.0056), (0.0002, 0.0000, 0.0042)),
-            "bayesian": ((0.9998, 0.9932, 0.9999), (0.0002, 0.0001, 0.0097), (0.0002, 0.0000, 0.0042)),
-        },
-    ),
-}
-# The tables were made with the scripts' score and prior; the text of the paper has Jeffreys' prior and a = e^-2. The
-# last one is ours: coefficients that are kept small, and the paper's complexity with a = 1/n.
-SCORES: dict[str, dict[str, Any]] = {
-    "script": {"coefficient_prior": "script", "penalty": ModelPrior(penalty=1.0, complexity="script")},
-    "text": {"coefficient_prior": "jeffreys", "penalty": ModelPrior(penalty=2.0, complexity="oc")},
-    "gaussian": {"coefficient_prior": "gaussian", "penalty": ModelPrior(complexity="oc")},
-}
-DIFFERENT = """\
-As in the paper: split, score and prior (of its scripts, or of its text), G, D, L, Q, number of populations and of steps
-in each, threshold to keep features, equal probabilities of the four moves, one chain, plain generation of features.
-Different: populations have room for all inputs, which the scripts only start from (breast cancer: 30 for 20); up to 20
-features 500 models are drawn by the quadratic approximation in place of MJMCMC (asteroids); 300 steps in the last
-population, not until so many models are found; a feature within D may have more operations than the scripts allow;
-projections join two features or more, where in the scripts most come to one input; all models visited take part, not
-those of the last population alone, and predictions average over the 300 most probable.
-FNR and FPR as printed: FN / (FN + positives), FP / (FP + negatives)."""
-
-
-def classify(data: str, score: str, strategy: str, seed: int) -> dict[str, Any]:
-    """One chain of an example: counts of errors among the test rows."""
-    example = EXAMPLES[data]
-    dataset = example.load()
-    assert dataset.is_train is not None
-    X = dataset.X.to_numpy()
-    if example.standardised:
-        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    y, is_train = dataset.y.to_numpy() == 1, dataset.is_train
-    config = SearchConfig(
-        population_size=max(example.size, X.shape[1]),  # the scripts start from all inputs
-        n_populations=example.n_populations,
-        keep_threshold=example.keep_threshold,
-        informed=0.0,
-        n_draws=500,
-        n_initial_steps=100,
-        n_explore_steps=100,
-        n_final_steps=300,
-        n_averaged=300,
-        moves=MoveProbabilities(new_input=1, modification=1, multiplication=1, projection=1),
-        limits=Limits(max_depth=example.depth, max_width=example.size, max_model_size=example.size),
-    )
-    began = time.perf_counter()
-    model = BGNLMClassifier(
-        transforms="classification",
-        projection_weights=strategy,
-        n_chains=1,
-        search=config,
-        random_state=seed,
-        **SCORES[score],
-    ).fit(X[is_train], y[is_train])
-    predicted, actual = model.predict_proba(X[~is_train])[:, 1] >= _HALF, y[~is_train]
-    features = model.posterior_.features
-    probable = [f for f, p in zip(features, model.posterior_.inclusion_probabilities, strict=True) if p > 0.1]
-    return {
-        "seed": seed,
-        "FN": int((actual & ~predicted).sum()),
-        "FP": int((predicted & ~actual).sum()),
-        "positives": int(actual.sum()),
-        "negatives": int((~actual).sum()),
-        "probable": len(probable),
-        "projections": [str(feature) for feature in probable if additional_weights(feature)],
-        "seconds": round(time.perf_counter() - began, 2),
-    }
-
-
-def rates(line: dict[str, Any]) -> tuple[float, float, float]:
-    wrong = line["FN"] + line["FP"]
-    return (
-        1.0 - wrong / (line["positives"] + line["negatives"]),
-        line["FN"] / (line["FN"] + line["positives"]),
-        line["FP"] / (line["FP"] + line["negatives"]),
-    )
-
-
-def report_paper(cells: dict[tuple[Any, ...], list[dict[str, Any]]]) -> None:
-    """Medians, least and largest values beside those printed."""
-    print(f"{DIFFERENT}\n")
-    print(f"{'data':<14}{'score':<10}{'strategy':<10}{'runs':>5}  ", end="")
-    print("".join(f"{name:<26}{'printed':<26}" for name in MEASURES) + "projections  s/run")
-    for (data, score, strategy), lines in cells.items():
-        found = np.array([rates(line) for line in lines])
-        ours = [(np.median(column), column.min(), column.max()) for column in found.T]
-        printed = EXAMPLES[data].printed[strategy]
-        cell = [f"{spread(a):<26}{spread(b):<26}" for a, b in zip(ours, printed, strict=True)]
-        # Printed values have four digits.
-        verdict = "reached" if ours[0][0] >= printed[0][0] - WITHIN - 5e-5 else "missed"
-        print(
-            f"{data:<14}{score:<10}{strategy:<10}{len(lines):>5}  {''.join(cell)}"
-            f"{np.mean([len(line['projections']) for line in lines]):>11.2f}"
-            f"{np.mean([line['seconds'] for line in lines]):>7.1f}  {verdict}"
-        )
-
-
-def spread(values: Iterable[float]) -> str:
-    return "{:.4f} ({:.4f}, {:.4f})".format(*values)
-
-
-# ----------------------------------------------------------------------------------------------------- commands
-
-
-def path_of(folder: Path, part: str, cell: tuple[Any, ...]) -> Path:
-    return folder / f"{'-'.join(map(str, (part, *cell)))}.jsonl"
-
-
-def quietly(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+def quietly(truth: str, n_rows: int, method: str, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of separation, and of networks that have not converged
-        return function(*arguments)
+        warnings.simplefilter("ignore")  # of networks that have not converged
+        return recover(truth, n_rows, method, seed)
 
 
-def complete(
-    pool: ProcessPoolExecutor, path: Path, function: Callable[..., dict[str, Any]], cell: tuple[Any, ...], n_runs: int
-) -> None:
+def complete(pool: ProcessPoolExecutor, path: Path, cell: tuple[Any, ...], n_runs: int) -> None:
     """Do the runs of a cell that are missing."""
     done = {line["seed"] for line in read(path)}
     todo = [seed for seed in range(n_runs) if seed not in done]
-    runs = [pool.submit(quietly, function, *cell, seed) for seed in todo]
+    runs = [pool.submit(quietly, *cell, seed) for seed in todo]
     for number, run in enumerate(runs, start=1):
-        line = run.result()
-        with path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(path, run.result())
         print(f"\r{path.stem}: {number} of {len(todo)} runs", end="", flush=True)
     if todo:
         print()
@@ -367,32 +197,23 @@ def complete(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("recovery", "paper"))
     parser.add_argument("--strategy", nargs="*", choices=STRATEGIES, default=BY_DEFAULT)
     parser.add_argument("--runs", type=int, default=20, help="of each cell")
     parser.add_argument("--truth", nargs="*", choices=tuple(TRUTHS), default=tuple(TRUTHS))
     parser.add_argument("--rows", nargs="*", type=int, choices=ROWS, default=ROWS)
-    parser.add_argument("--data", nargs="*", choices=tuple(EXAMPLES), default=("breast_cancer", "asteroid"))
-    parser.add_argument("--score", choices=tuple(SCORES), default="script")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(".cache/projections"))
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    cells: list[tuple[Any, ...]]
-    if arguments.part == "recovery":
-        function, report, methods = recover, report_recovery, (*STRATEGIES, *OTHERS)
-        cells = [(truth, n, method) for truth in arguments.truth for n in arguments.rows for method in methods]
-    else:
-        function, report = classify, report_paper
-        cells = [(data, arguments.score, strategy) for data in arguments.data for strategy in STRATEGIES]
+    methods = (*STRATEGIES, *OTHERS)
+    cells = [(truth, n, method) for truth in arguments.truth for n in arguments.rows for method in methods]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for cell in cells:
             if cell[-1] in (*arguments.strategy, *OTHERS):
-                complete(pool, path_of(arguments.out, arguments.part, cell), function, cell, arguments.runs)
+                complete(pool, path_of(arguments.out, cell), cell, arguments.runs)
     # What earlier calls did for other strategies is shown too.
-    found = {cell: read(path_of(arguments.out, arguments.part, cell)) for cell in cells}
+    found = {cell: read(path_of(arguments.out, cell)) for cell in cells}
     print()
-    report({cell: lines for cell, lines in found.items() if lines})
+    report_recovery({cell: lines for cell, lines in found.items() if lines})
 
 
 if __name__ == "__main__":
