@@ -36,8 +36,8 @@ MEASURES = {
 }
 _LENGTHS = "number of populations, steps in each, models or steps in the last, threshold to keep features, moves"
 _DIFFERENT = (
-    "Not theirs: no search before the first population and no filter after it, breast cancer has room for all 30 "
-    "inputs in every population, projections join two features or more, all models visited take part and predictions "
+    "Not theirs: no search before the first population and no filter after it; where there are more inputs than a "
+    "population holds, the first one has those that explain most alone; projections join two features or more, all models visited take part and predictions "
     "average over the 1000 most probable; with weights of projections as parameters (BGNLM_4) 300 steps in the last "
     "population."
 )

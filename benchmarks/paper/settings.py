@@ -62,8 +62,6 @@ class Recipe:
         Probabilities of the ways to make features.
     n_averaged
         Models that predictions average over.
-    room
-        Population size of ours where it is not `size`.
     """
 
     family: str = "gaussian"
@@ -79,7 +77,6 @@ class Recipe:
     keep_threshold: float
     moves: MoveProbabilities = field(default=_PRODUCTS)
     n_averaged: int = 1000
-    room: int | None = None
 
 
 _classification = partial(
@@ -109,7 +106,7 @@ _without_products = partial(
     moves=_WITHOUT_PRODUCTS,
 )
 _BREAST_CANCER = _classification(
-    size=20, depth=6, operations=5, n_populations=10, n_final_steps=100, min_models=7_000, keep_threshold=0.5, room=30
+    size=20, depth=6, operations=5, n_populations=10, n_final_steps=100, min_models=7_000, keep_threshold=0.5
 )
 # The scripts stop at 20,000 and 7,000 evaluations of models here, some eight of which make a step of theirs, and one a
 # step of ours: 600 of their steps are left for the last population of the first, as many evaluations for the second.
@@ -224,7 +221,7 @@ def _search(recipe: Recipe, score: Score, search: Search) -> SearchConfig:
     if search == "informed":
         return SearchConfig(limits=_limits(recipe, score), n_averaged=recipe.n_averaged)
     return SearchConfig(
-        population_size=recipe.room or recipe.size,
+        population_size=recipe.size,
         n_populations=recipe.n_populations,
         n_initial_steps=recipe.n_steps,
         n_explore_steps=recipe.n_steps,
