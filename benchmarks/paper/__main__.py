@@ -56,7 +56,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--settings", nargs="+", help="rows to run by settings: library 'library, tuned'")
     parser.add_argument("--chains", nargs="+", type=int, help="in place of the paper's numbers of chains")
     parser.add_argument("--list", action="store_true", help="say what would be run")
-    parser.add_argument("--out", type=Path, default=Path(".cache/paper"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "runs")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
 

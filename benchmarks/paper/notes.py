@@ -37,9 +37,9 @@ MEASURES = {
 _LENGTHS = "number of populations, steps in each, models or steps in the last, threshold to keep features, moves"
 _DIFFERENT = (
     "Not theirs: no search before the first population and no filter after it; where there are more inputs than a "
-    "population holds, the first one has those that explain most alone; projections join two features or more, all models visited take part and predictions "
-    "average over the 1000 most probable; with weights of projections as parameters (BGNLM_4) 300 steps in the last "
-    "population."
+    "population holds, the first one has those that explain most alone; projections join two features or more; all "
+    "models visited take part, and predictions average over the 1000 most probable; with weights of projections as "
+    "parameters (BGNLM_4) over 300, of whatever number the populations gave."
 )
 SETTINGS = {
     "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}, "
