@@ -11,6 +11,7 @@ from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
+from bgnlm.latent import refined
 from bgnlm.latent.fields import FARTHEST, PAPER_PRECISION, Gamma
 from bgnlm.latent.layout import Layout
 from bgnlm.likelihood.families import Family
@@ -18,6 +19,7 @@ from bgnlm.likelihood.families import Family
 _TOLERANCE = 1e-8  # of the squared Newton decrement
 _ENOUGH = 1e-3  # nats that a correction must be able to have
 _DOUBT = 0.3  # nats of the part of a correction that comes from the coefficients
+_LARGE = 8.0  # nats of all terms
 _LONGEST = 4000  # lag between effects whose covariance is followed
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -86,6 +88,25 @@ class Inner(NamedTuple):
     factors: Factors
 
 
+class Series(NamedTuple):
+    """Terms of the second order of a Laplace approximation, and nats of the first one that come from the slopes."""
+
+    doubt: float
+    quartic: float
+    cubic: float = 0.0
+    square: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """What the second order adds."""
+        return self.quartic + self.cubic + self.square
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether terms are so large that those of higher orders matter."""
+        return self.doubt > _DOUBT or abs(self.quartic) + abs(self.cubic) + abs(self.square) > _LARGE
+
+
 class InnerLaplace:
     """A response, a layout of fields and the columns of a model, for any hyperparameters.
 
@@ -111,7 +132,7 @@ class InnerLaplace:
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
         self._constants = None if self.has_dispersion else self._log_constants(1.0)
         n_rows = len(layout.along) * layout.n_positions
-        self._rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
+        self.rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
 
     @property
     def dispersion_prior(self) -> Gamma:
@@ -213,14 +234,26 @@ class InnerLaplace:
         return band, dense, log_determinant
 
     def correction(self, hyperparameters: FloatArray, inner: Inner) -> float:
-        """Second-order correction of the Laplace approximation, to be added to its logarithm.
+        """What is to be added to the logarithm of the Laplace approximation.
+
+        Of the second order; where that is large, and effects are one chain beside a few coefficients, by quadrature.
+        """
+        if self.response.family.name == "gaussian":
+            return 0.0
+        series = self.series(hyperparameters, inner)
+        if series.is_doubtful and refined.applies(self):
+            found = refined.log_ratio(self, hyperparameters, inner)
+            if math.isfinite(found):
+                return found
+        return series.total
+
+    def series(self, hyperparameters: FloatArray, inner: Inner) -> Series:
+        """Second-order correction of the Laplace approximation.
 
         (1/8) sum l4 s^4 + (1/12) l3' C^(o3) l3 + (1/8) a' C a with C = Cov(eta), s^2 = diag C, a = l3 o s^2, and l3, l4
         the third and fourth derivatives of the log-likelihood. All pairs of observations enter the second term, as far
         as their fields are correlated at all.
         """
-        if self.response.family.name == "gaussian":
-            return 0.0
         layout, eta = self.layout, self.linear_predictor(inner.mode)
         third, fourth = np.empty_like(eta), np.empty_like(eta)
         dispersion = self.split(hyperparameters)[1]
@@ -234,7 +267,7 @@ class InnerLaplace:
         variances = self.field_variances(inner) + np.square(scores).sum(axis=1)
         quartic = fourth * variances**2
         if (np.abs(quartic) + third**2 * variances**3).sum() < 8.0 * _ENOUGH:
-            return float(quartic.sum()) / 8.0  # the other terms are of the same order
+            return Series(doubt, float(quartic.sum()) / 8.0)  # the other terms are of the same order
         pull = third * variances
         along = np.zeros((len(inner.factors.band), 1))
         for k in range(len(layout.along)):
@@ -244,9 +277,9 @@ class InnerLaplace:
         cubic = nested_laplace.border_cubes(third, scores)
         if layout.along:
             cubic += nested_laplace.field_cubes(
-                third, layout.place, layout.loadings, inner.factors.band, scores, layout.starts, *self._rows
+                third, layout.place, layout.loadings, inner.factors.band, scores, layout.starts, *self.rows
             )
-        return float(quartic.sum() / 8.0 + cubic / 12.0 + square / 8.0)
+        return Series(doubt, float(quartic.sum()) / 8.0, float(cubic) / 12.0, square / 8.0)
 
     def border_scores(self, inner: Inner) -> FloatArray:
         """Rows u_i with u_i . u_j the part of Cov(eta_i, eta_j) that comes from not knowing the border."""
@@ -258,7 +291,7 @@ class InnerLaplace:
         """The other part of Var(eta_i)."""
         variances = np.zeros(len(self.y))
         nested_laplace.field_variances(
-            self.layout.loadings, inner.factors.band, self.layout.starts, *self._rows, variances
+            self.layout.loadings, inner.factors.band, self.layout.starts, *self.rows, variances
         )
         return variances
 

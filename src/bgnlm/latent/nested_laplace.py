@@ -30,6 +30,8 @@ _REACH = 8.0  # nats below the mode that a node may be
 _DISPERSIONS = (-1.0, 0.0, 1.0, 2.0, 3.5)  # tried where only hyperparameters of components are known, as logarithms
 _MAX_POINTS = 400  # of one grid
 _SAME = 0.7  # standard deviations between starts that have led to the same mode
+_VARIES = 0.7  # nats of a correction that is not taken for the same around a mode
+_FAR = 2.0  # standard deviations from a mode to which a parabola of corrections is trusted
 _NEGLIGIBLE = 12.0  # nats below the best mode
 
 
@@ -68,11 +70,7 @@ class Point(NamedTuple):
     mode: Mode
 
 
-class Grid(NamedTuple):
-    """Nodes around a mode, and the point that counts most."""
-
-    nodes: list[Node]
-    top: Point
+Points = dict[tuple[int, ...], Point]
 
 
 class Mesh(NamedTuple):
@@ -110,30 +108,52 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
         return Integrated(-math.inf, (), (), 0.0)
     for _ in range(_ATTEMPTS):
         modes = _that_matter(found)
-        grids = [_grid(inner, modes, number) for number in range(len(modes))]
-        both = zip(modes, grids, strict=True)
+        floods = [_flood(inner, modes, number, _mesh(inner)) for number in range(len(modes))]
+        tops = [max(points.values(), key=lambda point: point.value) for points in floods]
         # A grid that goes up further than its mode has come to another one.
-        higher = [grid.top for mode, grid in both if grid.top.value > mode.log_integrand + _ABOVE]
+        higher = [top for mode, top in zip(modes, tops, strict=True) if top.value > mode.log_integrand + _ABOVE]
         changes = [_add(found, _climb(inner, top.place, top.mode, None)) for top in higher]
         if not any(changes):
             break
     masses, corrections, nodes = [], [], []
-    for mode, grid in zip(modes, grids, strict=True):
-        correction = 0.0
+    for mode, points in zip(modes, floods, strict=True):
+        plain = _log_sum([point.value for point in points.values()])
         if corrected:
-            there = inner.evaluate(mode.place, mode.mode)
-            correction = inner.correction(mode.place, there) if there.log_integrand > -math.inf else 0.0
-            if not math.isfinite(correction):
-                correction = 0.0
-        corrections.append(correction)
-        masses.append(_log_sum([node.log_weight for node in grid.nodes]) + correction)
-        nodes += [node._replace(log_weight=node.log_weight + correction) for node in grid.nodes]
+            points = _corrected(inner, mode, points)
+        around = _nodes(inner, mode, points)
+        masses.append(_log_sum([node.log_weight for node in around]))
+        corrections.append(_log_sum([point.value for point in points.values()]) - plain)
+        nodes += around
     total = _log_sum(masses)
     if not math.isfinite(total):
         return Integrated(-math.inf, (), (), 0.0)
     nodes = [node._replace(log_weight=node.log_weight - total) for node in nodes]
     average = sum(math.exp(mass - total) * c for mass, c in zip(masses, corrections, strict=True))
     return Integrated(total, tuple(found), tuple(nodes), average)
+
+
+def _corrected(inner: InnerLaplace, mode: OuterMode, points: Points) -> Points:
+    """Points of a lattice with what the Laplace approximation leaves out: as at the mode, or a parabola around it."""
+    here, size = _correction(inner, mode.place, mode.mode), len(mode.place)
+    slopes, curvatures = np.zeros(size), np.zeros(size)
+    if abs(here) > _VARIES:
+        for j, axis in enumerate(mode.axes.T):
+            up, down = (_correction(inner, mode.place + side * axis, mode.mode, here) for side in (1.0, -1.0))
+            slopes[j], curvatures[j] = 0.5 * (up - down), up - 2.0 * here + down
+    corrected = {}
+    for key, point in points.items():
+        away = np.linalg.solve(mode.axes, point.place - mode.place).clip(-_FAR, _FAR) if slopes.any() else np.zeros(size)
+        correction = here + float(away @ slopes + 0.5 * np.square(away) @ curvatures)
+        corrected[key] = point._replace(value=point.value + correction)
+    return corrected
+
+
+def _correction(inner: InnerLaplace, place: FloatArray, mode: Mode, otherwise: float = 0.0) -> float:
+    there = inner.evaluate(place, mode)
+    if there.log_integrand == -math.inf:
+        return otherwise
+    found = inner.correction(place, there)
+    return found if math.isfinite(found) else otherwise
 
 
 def _that_matter(modes: Sequence[OuterMode]) -> list[OuterMode]:
@@ -352,16 +372,13 @@ def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatA
     return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), _FLATTEST, None)))
 
 
-def _grid(inner: InnerLaplace, modes: Sequence[OuterMode], number: int) -> Grid:
+def _nodes(inner: InnerLaplace, mode: OuterMode, points: Points) -> list[Node]:
     """Nodes around a mode whose weights add up to its mass."""
-    mode, mesh = modes[number], _mesh(inner)
+    mesh = _mesh(inner)
     volume = math.log(abs(np.linalg.det(mode.axes))) + len(mode.place) * math.log(mesh.spacing)
-    points = _flood(inner, modes, number, mesh)
     if len(mode.place) > _MOST_WITH_ALL:
-        nodes = _on_axes(inner, mode, points, mesh, volume)
-    else:
-        nodes = [Node(point.place, point.value + volume, point.mode) for point in points.values()]
-    return Grid(nodes, max(points.values(), key=lambda point: point.value))
+        return _on_axes(inner, mode, points, mesh, volume)
+    return [Node(point.place, point.value + volume, point.mode) for point in points.values()]
 
 
 def _mesh(inner: InnerLaplace) -> Mesh:
@@ -374,7 +391,7 @@ def _mesh(inner: InnerLaplace) -> Mesh:
 
 
 def _on_axes(
-    inner: InnerLaplace, mode: OuterMode, points: dict[tuple[int, ...], Point], mesh: Mesh, volume: float
+    inner: InnerLaplace, mode: OuterMode, points: Points, mesh: Mesh, volume: float
 ) -> list[Node]:
     """Few nodes that stand for many points.
 
@@ -408,7 +425,7 @@ def _within_reach(inner: InnerLaplace, mode: OuterMode, step: FloatArray) -> Flo
     return mode.place
 
 
-def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> dict[tuple[int, ...], Point]:
+def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> Points:
     """Points of the lattice around a mode with the log integrand there, out to where it does not matter.
 
     Where grids of several modes meet, a point counts by the share of its own mode in the sum of all of them.
