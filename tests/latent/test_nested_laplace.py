@@ -321,5 +321,5 @@ def test_correction_of_500_rows(epigenetic, name):
     assert there.log_integrand == pytest.approx(dense.log_integrand, abs=1e-4)
     variances = inner.field_variances(there) + np.square(inner.border_scores(there)).sum(axis=1)
     expected, dense_variances = dense.correction()
-    assert inner.correction(best.place, there) == pytest.approx(expected, abs=2e-3)
+    assert inner.series(best.place, there).total == pytest.approx(expected, abs=2e-3)
     assert variances[np.argsort(inner.layout.order)] == pytest.approx(dense_variances, rel=1e-5)

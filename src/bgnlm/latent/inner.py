@@ -110,7 +110,7 @@ class Series(NamedTuple):
 class InnerLaplace:
     """A response, a layout of fields and the columns of a model, for any hyperparameters.
 
-    Inside, columns are standardised; `border` has the intercept, these, and fields that are not in the band.
+    Inside, columns are standardised; `columns` has the intercept and these. The border has fields beside the band too.
 
     Hyperparameters come in the order of the components, then the dispersion of the family, then the precision of the
     slopes where it is integrated.
@@ -125,7 +125,7 @@ class InnerLaplace:
             columns = np.where(response.weights[:, None] > 0, columns, 0.0)
         self.centres, self.scales = standards(columns, response.weights)
         unit = ((columns - self.centres) / self.scales)[order]
-        self.border = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T, layout.border.T]))
+        self.columns = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T]))
         self._squares = self.squares(self.scales)
         self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
         self.has_dispersion = family.has_dispersion
@@ -140,6 +140,11 @@ class InnerLaplace:
         return DISPERSION_PRIORS[self.response.family.name]
 
     @property
+    def n_border(self) -> int:
+        """Intercept, slopes and effects beside the band."""
+        return len(self.columns) + self.layout.n_beside
+
+    @property
     def n_hyperparameters(self) -> int:
         """Of the whole model."""
         return sum(self.sizes) + int(self.has_dispersion) + int(self.integrates_slopes)
@@ -152,7 +157,7 @@ class InnerLaplace:
             mean = min(max(mean, 0.5 / w.sum()), 1.0 - 0.5 / w.sum())
         elif family.name != "gaussian":
             mean = max(mean, 0.1 / w.sum())
-        border = np.zeros(len(self.border))
+        border = np.zeros(self.n_border)
         border[0] = family.linear_predictor(mean) - float(np.average(self.offset, weights=w))
         return Mode(np.zeros(len(self.layout.along) * self.layout.n_positions), border)
 
@@ -198,7 +203,9 @@ class InnerLaplace:
             self.y,
             self.weights,
             self.offset,
-            self.border,
+            self.columns,
+            self.layout.beside_place,
+            self.layout.beside_loadings,
             self.layout.place,
             self.layout.loadings,
             band,
@@ -219,18 +226,19 @@ class InnerLaplace:
         """Prior precision of the band and of the border, and their log determinant but for the intercept."""
         band = self.layout.prior_band(parts)
         log_determinant = float(banded.factorise_band(band.copy()))
-        dense = np.zeros((len(self.border), len(self.border)))
+        dense = np.zeros((self.n_border, self.n_border))
         if self.n_slopes:
             own = precision * self.unit(dispersion) * self._squares
             places = np.arange(1, self.n_slopes + 1)
             dense[places, places] = own
             log_determinant += float(np.log(own).sum())
         first = 1 + self.n_slopes
-        for matrix in self.layout.prior_beside(parts):
-            last = first + len(matrix)
-            dense[first:last, first:last] = matrix
-            log_determinant += float(np.linalg.slogdet(matrix)[1])
-            first = last
+        for beside in self.layout.prior_beside(parts):
+            places = np.arange(first, first + len(beside))
+            for d in range(beside.shape[1]):
+                dense[places[d:], places[: len(places) - d]] = dense[places[: len(places) - d], places[d:]] = beside[d:, d]
+            log_determinant += float(banded.factorise_band(beside.copy()))
+            first += len(beside)
         return band, dense, log_determinant
 
     def correction(self, hyperparameters: FloatArray, inner: Inner) -> float:
@@ -283,8 +291,10 @@ class InnerLaplace:
 
     def border_scores(self, inner: Inner) -> FloatArray:
         """Rows u_i with u_i . u_j the part of Cov(eta_i, eta_j) that comes from not knowing the border."""
-        scores = np.empty(self.border.shape[::-1])
-        nested_laplace.border_scores(self.border, self.layout.place, self.layout.loadings, *inner.factors, scores)
+        layout = self.layout
+        border = np.ascontiguousarray(np.vstack([self.columns, layout.beside_columns().T]))
+        scores = np.empty((len(self.y), self.n_border))
+        nested_laplace.border_scores(border, layout.place, layout.loadings, *inner.factors, scores)
         return scores
 
     def field_variances(self, inner: Inner) -> FloatArray:
@@ -299,7 +309,10 @@ class InnerLaplace:
         """Of the observations, in the order of the layout."""
         eta = np.empty(len(self.y))
         layout = self.layout
-        nested_laplace.predict_rows(self.offset, self.border, layout.place, layout.loadings, *mode, eta)
+        nested_laplace.predict_rows(
+            *(self.offset, self.columns, layout.beside_place, layout.beside_loadings),
+            *(layout.place, layout.loadings, *mode, eta),
+        )
         return eta
 
     def squares(self, scales: FloatArray) -> FloatArray:

@@ -108,7 +108,7 @@ class LatentModels:
         working = eta - inner.offset + score / weights
         centres, scales = standards(design, self.response.weights)
         unit = ((design - centres) / scales)[layout.order]
-        everything = np.column_stack([np.ones(len(eta)), layout.border, unit, working])
+        everything = np.column_stack([np.ones(len(eta)), layout.beside_columns(), unit, working])
         gram = (everything * weights[:, None]).T @ everything
         n_fields = len(layout.along)
         if n_fields:
@@ -118,9 +118,9 @@ class LatentModels:
                 np.add.at(cross, layout.place * n_fields + k, weighted)
             banded.solve_lower(there.factors.band, cross)
             gram -= cross.T @ cross
-        n_first = 1 + layout.border.shape[1]
+        n_first = 1 + layout.n_beside
         prior = inner.prior(parts, dispersion, precision)[1]
-        if layout.border.shape[1]:
+        if layout.n_beside:
             gram[1:n_first, 1:n_first] += prior[1 + len(places) :, 1 + len(places) :]
         left = np.linalg.solve(gram[:n_first, :n_first], gram[:n_first, n_first:])
         gram = gram[n_first:, n_first:] - gram[n_first:, :n_first] @ left

@@ -249,12 +249,12 @@ def _with_noise(inner: InnerLaplace, place: FloatArray, mode: Mode) -> tuple[Flo
 
 def _fitting(inner: InnerLaplace, mode: Mode) -> Mode:
     """The mode of a model with other columns as a start: its fields, and its intercept."""
-    size = len(inner.border)
+    size = inner.n_border
     if len(mode.border) == size:
         return mode
     border = np.zeros(size)
     border[0] = mode.border[0]
-    n_beside = inner.layout.border.shape[1]
+    n_beside = inner.layout.n_beside
     if n_beside:
         border[size - n_beside :] = mode.border[len(mode.border) - n_beside :]
     return Mode(mode.field, border)

@@ -35,13 +35,13 @@ _ROOT_3 = math.sqrt(3.0)
 def applies(inner: "InnerLaplace") -> bool:
     """Whether effects are one chain, or independent, or there are none; and coefficients are few."""
     is_chain = len(inner.layout.along) <= 1 and inner.layout.width <= 2
-    return is_chain and len(inner.border) <= MOST_COEFFICIENTS
+    return is_chain and inner.n_border <= MOST_COEFFICIENTS
 
 
 def log_ratio(inner: "InnerLaplace", hyperparameters: FloatArray, there: "Inner") -> float:
     """Logarithm of the marginal likelihood given hyperparameters minus its Laplace approximation; NaN if it fails."""
     rho, slopes = _ratios(inner, hyperparameters, there)
-    size = len(inner.border)
+    size = inner.n_border
 
     def height(u: FloatArray) -> float:
         return rho(u) - 0.5 * float(u @ u)
