@@ -13,7 +13,7 @@ import numpy as np
 
 from bgnlm.kernels import banded
 from bgnlm.kernels._jit import inlined_jit, jit, reordering_jit
-from bgnlm.kernels.families import row_terms
+from bgnlm.kernels.families import GAUSSIAN, row_terms
 
 _MAX_STEPS = 100
 _HALVINGS = 30
@@ -127,7 +127,7 @@ def find_mode(
     field_pull, border_pull = np.empty(len(field)), np.empty(size)
     field_step, border_step = np.zeros((len(field), 1)), np.zeros(size)
     tried_field, tried_coefficients = np.empty(len(field)), np.empty(size)
-    value, length = -math.inf, 0.0
+    value, length, log_determinant = -math.inf, 0.0, math.nan
     n_steps, n_halvings = 0, 0
     while n_steps < _MAX_STEPS and n_halvings < _HALVINGS:
         for j in range(len(field)):
@@ -148,19 +148,34 @@ def find_mode(
             field[j] = tried_field[j]
         for a in range(size):
             coefficients[a] = tried_coefficients[a]
-        _assemble(
-            information,
-            border,
-            beside,
-            beside_loadings,
-            place,
-            loadings,
-            prior_band,
-            prior_border,
-            band,
-            cross,
-            schur,
-        )
+        if n_steps == 1 or family != GAUSSIAN:  # whose curvature is the same everywhere
+            _assemble(
+                information,
+                border,
+                beside,
+                beside_loadings,
+                place,
+                loadings,
+                prior_band,
+                prior_border,
+                band,
+                cross,
+                schur,
+            )
+            log_determinant = banded.factorise_band(band)
+            if math.isnan(log_determinant):
+                break
+            banded.solve_lower(band, cross)
+            for j in range(len(field)):
+                for a in range(size):
+                    v = cross[j, a]
+                    if v == 0.0:  # most effects beside have nothing to do with a position
+                        continue
+                    for c in range(a + 1):
+                        schur[a, c] -= v * cross[j, c]
+            log_determinant += banded.factorise(schur)
+            if math.isnan(log_determinant):
+                break
         for j in range(len(field)):
             field_step[j, 0] = -field_pull[j]
         for a in range(size):
@@ -174,25 +189,13 @@ def find_mode(
                 field_step[first + k, 0] += score[i] * loadings[i, k]
             for b in range(beside.shape[1]):
                 border_step[n_columns + beside[i, b]] += score[i] * beside_loadings[i, b]
-        log_determinant = banded.factorise_band(band)
-        if math.isnan(log_determinant):
-            break
-        banded.solve_lower(band, cross)
         banded.solve_lower(band, field_step)
         decrement = 0.0
         for j in range(len(field)):
             step = field_step[j, 0]
             decrement += step * step
             for a in range(size):
-                v = cross[j, a]
-                if v == 0.0:  # most effects beside have nothing to do with a position
-                    continue
-                border_step[a] -= v * step
-                for c in range(a + 1):
-                    schur[a, c] -= v * cross[j, c]
-        log_determinant += banded.factorise(schur)
-        if math.isnan(log_determinant):
-            break
+                border_step[a] -= cross[j, a] * step
         banded.solve_dense_lower(schur, border_step)
         for a in range(size):
             decrement += border_step[a] * border_step[a]

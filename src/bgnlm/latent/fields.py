@@ -35,6 +35,10 @@ class Gamma:
         constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         return constant + self.shape * log_precision - self.rate * precision
 
+    def slope(self, log_precision: float) -> float:
+        """Derivative of the log density."""
+        return self.shape - self.rate * math.exp(log_precision)
+
     @property
     def mode(self) -> float:
         """Most probable logarithm of the precision."""

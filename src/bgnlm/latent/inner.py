@@ -13,6 +13,7 @@ from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
 from bgnlm.latent import refined
 from bgnlm.latent.fields import FARTHEST, PAPER_PRECISION, Gamma
+from bgnlm.latent.gradient import gradient
 from bgnlm.latent.layout import Layout
 from bgnlm.likelihood.families import Family
 
@@ -126,7 +127,7 @@ class InnerLaplace:
         self.centres, self.scales = standards(columns, response.weights)
         unit = ((columns - self.centres) / self.scales)[order]
         self.columns = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T]))
-        self._squares = self.squares(self.scales)
+        self.own_squares = self.squares(self.scales)
         self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
         self.has_dispersion = family.has_dispersion
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
@@ -220,6 +221,10 @@ class InnerLaplace:
         total = log_prior + constants + value + 0.5 * (log_determinant - log_curvature + _LOG_2PI)
         return Inner(total if math.isfinite(total) else -math.inf, Mode(field, border), factors)
 
+    def gradient(self, hyperparameters: FloatArray, inner: Inner) -> FloatArray:
+        """Derivatives of the log integrand."""
+        return gradient(self, hyperparameters, inner)
+
     def prior(
         self, parts: Sequence[FloatArray], dispersion: float, precision: float
     ) -> tuple[FloatArray, FloatArray, float]:
@@ -228,7 +233,7 @@ class InnerLaplace:
         log_determinant = float(banded.factorise_band(band.copy()))
         dense = np.zeros((self.n_border, self.n_border))
         if self.n_slopes:
-            own = precision * self.unit(dispersion) * self._squares
+            own = precision * self.unit(dispersion) * self.own_squares
             places = np.arange(1, self.n_slopes + 1)
             dense[places, places] = own
             log_determinant += float(np.log(own).sum())

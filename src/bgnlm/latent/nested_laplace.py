@@ -15,6 +15,7 @@ from bgnlm._typing import FloatArray
 from bgnlm.latent.inner import Inner, InnerLaplace, Mode
 
 _STEP = 0.05  # of differences, in units of the hyperparameters
+_MOST_DIFFERENCED = 2  # hyperparameters whose derivatives are differences; of more, gradients take less time
 _GAIN = 2e-3  # nats that another step has to promise
 _LEFT = 0.02  # nats that the second derivatives at the end may promise
 _MAX_STEPS = 40
@@ -288,7 +289,7 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
         if reached is None:
             return None
         place, there, gradient, diagonal = reached
-        if axes is None or _far(axes, diagonal):
+        if axes is None or diagonal is None or _far(axes, diagonal):
             axes = _axes(inner, place, there, diagonal)
         found = OuterMode(place, axes, there.mode, there.log_integrand)
         if 0.5 * float(np.square(axes.T @ gradient).sum()) < _LEFT:
@@ -298,15 +299,18 @@ def _climb(inner: InnerLaplace, place: FloatArray, mode: Mode, axes: FloatArray 
 
 def _ascend(
     inner: InnerLaplace, place: FloatArray, there: Inner, axes: FloatArray | None
-) -> tuple[FloatArray, Inner, FloatArray, FloatArray] | None:
-    """Quasi-Newton steps with derivatives by differences: where they end, and the derivatives before the last one."""
+) -> tuple[FloatArray, Inner, FloatArray, FloatArray | None] | None:
+    """Quasi-Newton steps: where they end, and the derivatives before the last one."""
     covariance = None if axes is None else axes @ axes.T
     step, before = np.zeros_like(place), np.zeros_like(place)
     for _ in range(_MAX_STEPS):
         gradient, diagonal = _slopes(inner, place, there)
         if not np.isfinite(gradient).all():
             return None
-        if covariance is None:
+        if covariance is None and diagonal is None:
+            axes = _axes(inner, place, there)
+            covariance = axes @ axes.T
+        elif covariance is None:
             covariance = np.diag(1.0 / np.clip(-diagonal, _FLATTEST, None))
         covariance, before = _updated(covariance, step, before - gradient), gradient
         step = covariance @ gradient
@@ -342,12 +346,12 @@ def _far(axes: FloatArray, diagonal: FloatArray) -> bool:
     return bool((np.abs(np.log(np.clip(-diagonal, _FLATTEST, None) / curvature)) > _DIFFERENT).any())
 
 
-def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[FloatArray, FloatArray]:
-    """First derivatives and second ones of each hyperparameter alone."""
+def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[FloatArray, FloatArray | None]:
+    """First derivatives; and second ones of each hyperparameter alone, where both come from differences."""
+    if len(place) > _MOST_DIFFERENCED:
+        return inner.gradient(place, there), None
     gradient, diagonal = np.empty(len(place)), np.empty(len(place))
-    for j in range(len(place)):
-        step = np.zeros(len(place))
-        step[j] = _STEP
+    for j, step in enumerate(_STEP * np.eye(len(place))):
         up = inner.evaluate(place + step, there.mode).log_integrand
         down = inner.evaluate(place - step, there.mode).log_integrand
         gradient[j] = (up - down) / (2.0 * _STEP)
@@ -355,8 +359,28 @@ def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[Float
     return gradient, diagonal
 
 
-def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray) -> FloatArray:
+def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray | None = None) -> FloatArray:
     """Principal axes of the negative Hessian; where it is not positive, as wide as a hyperparameter can be."""
+    hessian = _hessian(inner, place, there) if diagonal is None else _mixed(inner, place, there, diagonal)
+    if not np.isfinite(hessian).all():
+        return np.eye(len(place))
+    curvature, axes = np.linalg.eigh(-hessian)
+    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), _FLATTEST, None)))
+
+
+def _hessian(inner: InnerLaplace, place: FloatArray, there: Inner) -> FloatArray:
+    """Differences of gradients."""
+    gradient = inner.gradient(place, there)
+    hessian = np.full((len(place), len(place)), math.nan)
+    for j, step in enumerate(_STEP * np.eye(len(place))):
+        further = inner.evaluate(place + step, there.mode)
+        if further.log_integrand > -math.inf:
+            hessian[j] = (inner.gradient(place + step, further) - gradient) / _STEP
+    return 0.5 * (hessian + hessian.T)
+
+
+def _mixed(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray) -> FloatArray:
+    """Differences of values in two hyperparameters at a time."""
     size = len(place)
     hessian = np.diag(diagonal)
     for j, k in itertools.combinations(range(size), 2):
@@ -366,10 +390,7 @@ def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatA
             step[j], step[k] = one * _STEP, other * _STEP
             values.append(inner.evaluate(place + step, there.mode).log_integrand)
         hessian[j, k] = hessian[k, j] = (values[0] - values[1] - values[2] + values[3]) / (4.0 * _STEP**2)
-    if not np.isfinite(hessian).all():
-        return np.eye(size)
-    curvature, axes = np.linalg.eigh(-hessian)
-    return np.asarray(axes / np.sqrt(np.clip(np.abs(curvature), _FLATTEST, None)))
+    return hessian
 
 
 def _nodes(inner: InnerLaplace, mode: OuterMode, points: Points) -> list[Node]:
