@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from bgnlm.latent import nested_laplace
-from bgnlm.latent.fields import AR1, IID, OU, RW1, Gamma, Grouped
+from bgnlm.latent.fields import AR1, IID, OU, RW1, Grouped
+from bgnlm.latent.hyperpriors import Gamma
 from bgnlm.latent.inner import SlopePrior
-from bgnlm.latent.nested_laplace import integrate, starts_of
+from bgnlm.latent.nested_laplace import integrate
+from bgnlm.latent.outer_modes import starts_of
 from tests.latent.cases import BOXES, series
 from tests.naive_latent import Case, DenseLaplace, fine_grid, full_quadrature, placed, simulate
 

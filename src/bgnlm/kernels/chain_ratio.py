@@ -1,9 +1,9 @@
 """What a Laplace approximation leaves out along a chain of effects, by quadrature.
 
-Under the normal approximation the effects at successive positions are a Markov chain with normal marginals. The ratio of
-the posterior to it is a product with one factor for each row, so its mean over the chain is a filter: functions of one
-effect, known at the nodes of a Gauss-Hermite rule, are multiplied by the factors of a position and carried over to the
-next, which multiplies the coefficient of the j-th Hermite polynomial by the j-th power of the correlation (Mehler).
+Under the normal approximation the effects at successive positions are a Markov chain with normal marginals. The ratio
+of the posterior to it is a product with one factor for each row, so its mean over the chain is a filter: functions of
+one effect, known at the nodes of a Gauss-Hermite rule, are multiplied by the factors of a position and carried over to
+the next, which multiplies the coefficient of the j-th Hermite polynomial by the j-th power of the correlation (Mehler).
 """
 
 import math
@@ -17,7 +17,7 @@ from bgnlm.kernels.families import row_value
 
 @jit
 def chain_moments(band, rows, lengths, deviations, correlations):
-    """Standard deviations of the effects, and the correlation of each with the one before, from the factor of the band."""
+    """Standard deviations of the effects, and the correlation of each with the one before."""
     n = len(band)
     for r in range(len(lengths)):
         lengths[r] = 0
@@ -33,7 +33,7 @@ def chain_moments(band, rows, lengths, deviations, correlations):
 
 @jit
 def _log_factors(family, dispersion, y, weights, eta, expansion, shift, loadings, reach, nodes, first, last, logs):
-    """Logarithms of the factors of one position at the nodes; `expansion` has value, slope and curvature of each row."""
+    """Logarithms of the factors of one position at the nodes; `expansion`: value, slope and curvature of each row."""
     for k in range(len(nodes)):
         logs[k] = 0.0
     for i in range(first, last):

@@ -89,9 +89,7 @@ def covariances(
 
 
 @reordering_jit
-def solve_with_rows(
-    pull, border, beside, beside_loadings, place, loadings, band, cross, schur, along, across
-):
+def solve_with_rows(pull, border, beside, beside_loadings, place, loadings, band, cross, schur, along, across):
     """Solve with the negative Hessian for the sum of the rows of the design times `pull`: `along` and `across`."""
     n_fields, n_columns, size = loadings.shape[1], len(border), len(schur)
     field = np.zeros((len(band), 1))

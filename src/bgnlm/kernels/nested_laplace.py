@@ -2,9 +2,9 @@
 
 The linear predictor of observation i is offset_i + sum_k loading_ik x_(t(i), k) + z_i' b: `x` are K fields at
 positions t, kept interleaved (t K + k) so that their precision is a narrow band, and `b` is the border: coefficients,
-and effects that are not along these positions. The rows of `border` are its columns z; of the effects of a component beside the
-band every observation has one, `beside[i]` counted from the first of all, with the loading `beside_loadings[i]`. Given
-a band, the border is eliminated by its Schur complement.
+and effects that are not along these positions. The rows of `border` are its columns z; of the effects of a component
+beside the band every observation has one, `beside[i]` counted from the first of all, with the loading
+`beside_loadings[i]`. Given a band, the border is eliminated by its Schur complement.
 """
 
 import math

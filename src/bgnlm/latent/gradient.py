@@ -5,8 +5,8 @@ derivative of Q by a hyperparameter, Q', changes the log integrand by
 
     -1/2 x' Q' x + 1/2 tr(Q^-1 Q') - 1/2 tr(H^-1 Q') - 1/2 r' Q' x   with r = H^-1 A' (l3 o diag(A H^-1 A'))
 
-where A is the design: the last term is that of a mode that moves. Of a component nothing is needed but its precision, which is
-differenced; so is the log-likelihood in the dispersion, at a linear predictor that stays where it is.
+where A is the design: the last term is that of a mode that moves. Of a component nothing is needed but its precision,
+which is differenced; so is the log-likelihood in the dispersion, at a linear predictor that stays where it is.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -125,4 +125,4 @@ def _of_dispersion(inner: "InnerLaplace", dispersion: float, there: "Inner", mom
         value = row_terms(code, near, inner.y, inner.weights, eta, score, information)
         value += log_constants(code, near, inner.y, inner.weights)
         values.append(value - 0.5 * float(moments.variances @ information) + 0.5 * float(move @ score))
-    return (values[0] - values[1]) / (2.0 * _STEP)
+    return float(values[0] - values[1]) / (2.0 * _STEP)

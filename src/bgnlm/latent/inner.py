@@ -12,8 +12,8 @@ from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
 from bgnlm.latent import refined
-from bgnlm.latent.fields import FARTHEST, PAPER_PRECISION, Gamma
 from bgnlm.latent.gradient import gradient
+from bgnlm.latent.hyperpriors import FARTHEST, PAPER_PRECISION, Gamma
 from bgnlm.latent.layout import Layout
 from bgnlm.likelihood.families import Family
 
@@ -44,12 +44,13 @@ class SlopePrior:
 
 
 class LatentResponse(NamedTuple):
-    """A checked response."""
+    """A checked response; `dispersion_prior` if it is another than the usual one."""
 
     family: Family
     y: FloatArray
     weights: FloatArray
     offset: FloatArray
+    dispersion_prior: Gamma | None = None
 
 
 def check_intercept(response: LatentResponse) -> LatentResponse:
@@ -138,7 +139,7 @@ class InnerLaplace:
     @property
     def dispersion_prior(self) -> Gamma:
         """Of the precision of the noise, the shape or the size."""
-        return DISPERSION_PRIORS[self.response.family.name]
+        return self.response.dispersion_prior or DISPERSION_PRIORS[self.response.family.name]
 
     @property
     def n_border(self) -> int:
@@ -241,7 +242,9 @@ class InnerLaplace:
         for beside in self.layout.prior_beside(parts):
             places = np.arange(first, first + len(beside))
             for d in range(beside.shape[1]):
-                dense[places[d:], places[: len(places) - d]] = dense[places[: len(places) - d], places[d:]] = beside[d:, d]
+                dense[places[d:], places[: len(places) - d]] = dense[places[: len(places) - d], places[d:]] = beside[
+                    d:, d
+                ]
             log_determinant += float(banded.factorise_band(beside.copy()))
             first += len(beside)
         return band, dense, log_determinant

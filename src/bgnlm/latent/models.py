@@ -12,7 +12,8 @@ from bgnlm.kernels import banded
 from bgnlm.kernels.families import row_terms
 from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, standards
 from bgnlm.latent.layout import Layout, Placed, lay_out
-from bgnlm.latent.nested_laplace import Integrated, OuterMode, integrate
+from bgnlm.latent.nested_laplace import Integrated, integrate
+from bgnlm.latent.outer_modes import OuterMode
 from bgnlm.latent.place import describe
 from bgnlm.likelihood.surrogate import QuadraticSurrogate
 

@@ -1,8 +1,8 @@
 """What a Laplace approximation leaves out where one chain of effects, or none, is beside a few coefficients.
 
-With u the coefficients in units of the normal approximation, the ratio of the posterior to that approximation has a mean
-rho(u) over the effects, which quadrature along the chain gives; what is left is the mean of rho over standard normal u. That is
-taken one axis at a time, around the place where rho(u) times the density of u is largest.
+With u the coefficients in units of the normal approximation, the ratio of the posterior to that approximation has a
+mean rho(u) over the effects, which quadrature along the chain gives; what is left is the mean of rho over standard
+normal u. That is taken one axis at a time, around the place where rho(u) times the density of u is largest.
 """
 
 import math
@@ -133,7 +133,7 @@ def _axes(slopes: Callable[[FloatArray], FloatArray], place: FloatArray, gradien
     steps = _STEP * np.eye(len(place))
     curvature = np.array([gradient - slopes(place + step) + place + step for step in steps]) / _STEP
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    # Triangular: an axis is a coefficient that those before it follow, so that one of which the data tell little is alone.
+    # Triangular: those before it follow a coefficient, and one of which the data tell little has an axis of its own.
     inverse = (vectors / np.clip(values, 0.02, None)) @ vectors.T
     return np.asarray(np.linalg.cholesky(inverse[::-1, ::-1])[::-1, ::-1])
 
