@@ -65,7 +65,7 @@ class Ridge:
     def describe(self, hyperparameters):
         return {"sd": float(np.exp(-0.5 * hyperparameters[0]))}
 
-    def bridge(self, hyperparameters, positions, wanted):
+    def bridge(self, hyperparameters, positions, wanted):  # noqa: ARG002
         zeros = np.zeros(len(wanted))
         return Bridge(zeros.astype(int), zeros.astype(int), zeros, zeros, zeros + np.exp(-hyperparameters[0]))
 

@@ -20,7 +20,8 @@ from bgnlm.likelihood.families import Family
 _TOLERANCE = 1e-8  # of the squared Newton decrement
 _ENOUGH = 1e-3  # nats that a correction must be able to have
 _DOUBT = 0.3  # nats of the part of a correction that comes from the coefficients
-_LARGE = 8.0  # nats of all terms
+_LARGE = 8.0  # nats of all terms, whatever their signs
+_LARGE_SUM = 0.8
 _LONGEST = 4000  # lag between effects whose covariance is followed
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -106,7 +107,8 @@ class Series(NamedTuple):
     @property
     def is_doubtful(self) -> bool:
         """Whether terms are so large that those of higher orders matter."""
-        return self.doubt > _DOUBT or abs(self.quartic) + abs(self.cubic) + abs(self.square) > _LARGE
+        terms = abs(self.quartic) + abs(self.cubic) + abs(self.square)
+        return self.doubt > _DOUBT or terms > _LARGE or abs(self.total) > _LARGE_SUM
 
 
 class InnerLaplace:

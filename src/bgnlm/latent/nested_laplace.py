@@ -30,6 +30,9 @@ _MOST_WITH_ALL = 2  # hyperparameters of which all points of the grid are nodes
 _REACH = 8.0  # nats below the mode that a node may be
 _MAX_POINTS = 400  # of one grid
 _VARIES = 0.7  # nats of a correction that is not taken for the same around a mode
+_VARIES_ALONE = 0.25  # the same with one hyperparameter
+_CHANGES = 0.5  # nats within a standard deviation, and share of it, from which on every point has its own correction
+_MOST = 30.0  # nats of a correction that still is one
 _FAR = 2.0  # standard deviations from a mode to which a parabola of corrections is trusted
 
 
@@ -95,10 +98,10 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
         if not any(changes):
             break
     masses, corrections, nodes = [], [], []
-    for mode, points in zip(modes, floods, strict=True):
+    for number, (mode, points) in enumerate(zip(modes, floods, strict=True)):
         plain = _log_sum([point.value for point in points.values()])
         if corrected:
-            points = _corrected(inner, mode, points)
+            points = _corrected(inner, modes, number, points)
         around = _nodes(inner, mode, points)
         masses.append(_log_sum([node.log_weight for node in around]))
         corrections.append(_log_sum([point.value for point in points.values()]) - plain)
@@ -111,19 +114,20 @@ def integrate(inner: InnerLaplace, known: Sequence[OuterMode] = (), corrected: b
     return Integrated(total, tuple(found), tuple(nodes), average)
 
 
-def _corrected(inner: InnerLaplace, mode: OuterMode, points: Points) -> Points:
+def _corrected(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, points: Points) -> Points:
     """Points of a lattice with what the Laplace approximation leaves out: as at the mode, or a parabola around it."""
+    mode = modes[number]
     here, size = _correction(inner, mode.place, mode.mode), len(mode.place)
     slopes, curvatures = np.zeros(size), np.zeros(size)
-    if abs(here) > _VARIES:
+    if abs(here) > (_VARIES_ALONE if size == 1 else _VARIES):
         for j, axis in enumerate(mode.axes.T):
             up, down = (_correction(inner, mode.place + side * axis, mode.mode, here) for side in (1.0, -1.0))
             slopes[j], curvatures[j] = 0.5 * (up - down), up - 2.0 * here + down
+            if size == 1 and max(abs(up - here), abs(down - here)) > max(_CHANGES, _CHANGES * abs(here)):
+                return _flood(inner, modes, number, _mesh(inner), corrected=True)
     corrected = {}
     for key, point in points.items():
-        away = (
-            np.linalg.solve(mode.axes, point.place - mode.place).clip(-_FAR, _FAR) if slopes.any() else np.zeros(size)
-        )
+        away = np.clip(np.linalg.solve(mode.axes, point.place - mode.place), -_FAR, _FAR)
         correction = here + float(away @ slopes + 0.5 * np.square(away) @ curvatures)
         corrected[key] = point._replace(value=point.value + correction)
     return corrected
@@ -193,14 +197,15 @@ def _within_reach(inner: InnerLaplace, mode: OuterMode, step: FloatArray) -> Flo
     return mode.place
 
 
-def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh) -> Points:
+def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: Mesh, corrected: bool = False) -> Points:
     """Points of the lattice around a mode with the log integrand there, out to where it does not matter.
 
     Where grids of several modes meet, a point counts by the share of its own mode in the sum of all of them.
     """
     mode = modes[number]
     origin = (0,) * len(mode.place)
-    value = mode.log_integrand + _log_share(modes, number, mode.place)
+    base = mode.log_integrand + (_correction(inner, mode.place, mode.mode) if corrected else 0.0)
+    value = base + _log_share(modes, number, mode.place)
     points = {origin: Point(mode.place, value, mode.mode)}
     edge = [origin]
     while edge and len(points) < _MAX_POINTS:
@@ -213,8 +218,11 @@ def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: M
             before = points.get((*point[:j], point[j] - direction, *point[j + 1 :]))
             there = inner.evaluate(place, _continued(points[point].mode, before), ROUGH_TOLERANCE)
             value = there.log_integrand + _log_share(modes, number, place)
+            if corrected and math.isfinite(value):
+                correction = inner.correction(place, there)
+                value = value + correction if abs(correction) < _MOST else -math.inf
             points[neighbour] = Point(place, value, there.mode)
-            if value > mode.log_integrand - mesh.floor:
+            if value > base - mesh.floor:
                 following.append(neighbour)
         edge = following
     return points

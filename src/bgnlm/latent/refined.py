@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_COEFFICIENTS = 12
 _N_NODES = 16
+_MORE_NODES = 61
+_FEW_NATS = 10.0  # that fewer nodes are enough for
 _STEP = 0.02  # of differences
 _ENOUGH = 0.02  # nats, twice over, to the top of a parabola
 _NEAR = 0.6  # standard deviations to the largest value within which there is no need to go there
@@ -40,7 +42,16 @@ def applies(inner: "InnerLaplace") -> bool:
 
 def log_ratio(inner: "InnerLaplace", hyperparameters: FloatArray, there: "Inner") -> float:
     """Logarithm of the marginal likelihood given hyperparameters minus its Laplace approximation; NaN if it fails."""
-    rho, slopes = _ratios(inner, hyperparameters, there)
+    found = _log_mean(inner, *_ratios(inner, hyperparameters, there, _N_NODES))
+    if abs(found) < _FEW_NATS or not inner.layout.along:
+        return found
+    return _log_mean(inner, *_ratios(inner, hyperparameters, there, _MORE_NODES))
+
+
+def _log_mean(
+    inner: "InnerLaplace", rho: Callable[[FloatArray], float], slopes: Callable[[FloatArray], FloatArray]
+) -> float:
+    """Logarithm of the mean of the ratio over standard normal coefficients."""
     size = inner.n_border
 
     def height(u: FloatArray) -> float:
@@ -61,7 +72,7 @@ def log_ratio(inner: "InnerLaplace", hyperparameters: FloatArray, there: "Inner"
 
 
 def _ratios(
-    inner: "InnerLaplace", hyperparameters: FloatArray, there: "Inner"
+    inner: "InnerLaplace", hyperparameters: FloatArray, there: "Inner", n_nodes: int
 ) -> tuple[Callable[[FloatArray], float], Callable[[FloatArray], FloatArray]]:
     """The logarithm of rho, and its derivative."""
     layout, code, dispersion = inner.layout, inner.response.family.code, inner.split(hyperparameters)[1]
@@ -79,7 +90,7 @@ def _ratios(
         deviations = correlations = np.zeros(n_obs)
     scores = inner.border_scores(there)
     fixed = code, dispersion, inner.y, inner.weights, eta, expansion
-    chain = loadings, starts, deviations, correlations, *_rule(_N_NODES if layout.along else 1)
+    chain = loadings, starts, deviations, correlations, *_rule(n_nodes if layout.along else 1)
 
     def rho(u: FloatArray) -> float:
         return float(chain_ratio.log_mean_ratio(*fixed, scores @ u, *chain, np.empty(0)))
