@@ -20,8 +20,10 @@ from bgnlm.likelihood.families import Family
 _TOLERANCE = 1e-8  # of the squared Newton decrement
 _ENOUGH = 1e-3  # nats that a correction must be able to have
 _DOUBT = 0.3  # nats of the part of a correction that comes from the coefficients
-_LARGE = 8.0  # nats of all terms, whatever their signs
-_LARGE_SUM = 0.8
+_LARGE = 20.0  # nats of all terms, whatever their signs, which mostly cancel
+_LARGE_SUM = 3.0
+_ROWS = 500  # that may have so much; more rows more
+_LARGE_EXCESS = 0.8  # nats of a fourth-order term above 0, that of a posterior with heavy tails, which nothing cancels
 _LONGEST = 4000  # lag between effects whose covariance is followed
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -94,6 +96,7 @@ class Inner(NamedTuple):
 class Series(NamedTuple):
     """Terms of the second order of a Laplace approximation, and nats of the first one that come from the slopes."""
 
+    n_obs: int
     doubt: float
     quartic: float
     cubic: float = 0.0
@@ -108,7 +111,9 @@ class Series(NamedTuple):
     def is_doubtful(self) -> bool:
         """Whether terms are so large that those of higher orders matter."""
         terms = abs(self.quartic) + abs(self.cubic) + abs(self.square)
-        return self.doubt > _DOUBT or terms > _LARGE or abs(self.total) > _LARGE_SUM
+        many = max(self.n_obs / _ROWS, 1.0)  # of which each has its part in the terms
+        is_large = terms > many * _LARGE or abs(self.total) > many * _LARGE_SUM or self.quartic > many * _LARGE_EXCESS
+        return self.doubt > _DOUBT or is_large
 
 
 class InnerLaplace:
@@ -285,7 +290,7 @@ class InnerLaplace:
         variances = self.field_variances(inner) + np.square(scores).sum(axis=1)
         quartic = fourth * variances**2
         if (np.abs(quartic) + third**2 * variances**3).sum() < 8.0 * _ENOUGH:
-            return Series(doubt, float(quartic.sum()) / 8.0)  # the other terms are of the same order
+            return Series(len(eta), doubt, float(quartic.sum()) / 8.0)  # the other terms are of the same order
         pull = third * variances
         along = np.zeros((len(inner.factors.band), 1))
         for k in range(len(layout.along)):
@@ -297,7 +302,7 @@ class InnerLaplace:
             cubic += nested_laplace.field_cubes(
                 third, layout.place, layout.loadings, inner.factors.band, scores, layout.starts, *self.rows
             )
-        return Series(doubt, float(quartic.sum()) / 8.0, float(cubic) / 12.0, square / 8.0)
+        return Series(len(eta), doubt, float(quartic.sum()) / 8.0, float(cubic) / 12.0, square / 8.0)
 
     def border_scores(self, inner: Inner) -> FloatArray:
         """Rows u_i with u_i . u_j the part of Cov(eta_i, eta_j) that comes from not knowing the border."""

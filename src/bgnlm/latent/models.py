@@ -123,7 +123,8 @@ class LatentModels:
         prior = inner.prior(parts, dispersion, precision)[1]
         if layout.n_beside:
             gram[1:n_first, 1:n_first] += prior[1 + len(places) :, 1 + len(places) :]
-        left = np.linalg.solve(gram[:n_first, :n_first], gram[:n_first, n_first:])
+        # Where a field is as good as the intercept, nothing is left of the latter but rounding.
+        left = np.linalg.lstsq(gram[:n_first, :n_first], gram[:n_first, n_first:], rcond=None)[0]
         gram = gram[n_first:, n_first:] - gram[n_first:, :n_first] @ left
         own = precision * inner.unit(dispersion) * inner.squares(scales)
         return _as_surrogate(gram, own, places, found.log_marginal)

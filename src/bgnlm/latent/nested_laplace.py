@@ -125,6 +125,8 @@ def _corrected(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, poi
             slopes[j], curvatures[j] = 0.5 * (up - down), up - 2.0 * here + down
             if size == 1 and max(abs(up - here), abs(down - here)) > max(_CHANGES, _CHANGES * abs(here)):
                 return _flood(inner, modes, number, _mesh(inner), corrected=True)
+    if not slopes.any():
+        return {key: point._replace(value=point.value + here) for key, point in points.items()}
     corrected = {}
     for key, point in points.items():
         away = np.clip(np.linalg.solve(mode.axes, point.place - mode.place), -_FAR, _FAR)

@@ -133,10 +133,11 @@ def _summit(
             step *= 0.4
         if not further > value:
             break
-        place, value = place + step, further
+        place, value, before = place + step, further, gradient
         gradient = slopes(place) - place
-        axes = _axes(slopes, place, gradient)
-    return place, axes
+        if float(np.abs(gradient).max()) > 0.3 * float(np.abs(before).max()):  # the curvature is another one here
+            axes = _axes(slopes, place, gradient)
+    return place, _axes(slopes, place, gradient)
 
 
 def _axes(slopes: Callable[[FloatArray], FloatArray], place: FloatArray, gradient: FloatArray) -> FloatArray:
