@@ -34,6 +34,16 @@ _HALF = 0.5
 
 SIZES = (500, 5_000, 50_000)
 FIELDS: tuple[LatentField, ...] = (AR1("t"), RW1("t"), OU("t"), IID("t"))
+SEVERAL: tuple[tuple[str, tuple[LatentField, ...], int], ...] = (
+    ("poisson", (RW1("t"), IID("t")), 500),
+    ("poisson", (AR1("t"), RW1("t")), 500),
+    ("poisson", (AR1("t"), Grouped("g")), 500),
+    ("poisson", FIELDS, 500),
+    ("gaussian", (AR1("t"),), 300),
+    ("gaussian", (AR1("t"), Grouped("g")), 300),
+    ("poisson", (Grouped("a"), Grouped("b")), 2000),
+    ("gaussian", (Grouped("a"), Grouped("b")), 2000),
+)
 
 
 def speed(_: argparse.Namespace) -> None:
@@ -56,15 +66,41 @@ def speed(_: argparse.Namespace) -> None:
                 timed(lambda: integrate(both[0], known=modes, corrected=False), repeat),  # noqa: B023
             ]
             print(f"{n:>7} {type(field).__name__:<6}{times[0]:>9.1f}{times[1]:>9.1f}{times[2]:>20.1f}")
+    several(rng)
+
+
+def several(rng: np.random.Generator) -> None:
+    """Models with several components, and with crossed groups of hundreds of levels; three coefficients."""
+    print(f"\n{'rows':>7} {'family':<10}{'components':<36}{'cold ms':>9}{'warm ms':>9}")
+    for family, fields, n in SEVERAL:
+        X, t = rng.normal(size=(n, 3)), np.arange(n, dtype=float)
+        columns = {
+            "t": t,
+            "g": rng.integers(12, size=n),
+            "a": rng.integers(200, size=n),
+            "b": rng.integers(150, size=n),
+        }
+        eta = 0.3 + X @ np.array([0.3, -0.2, 0.1]) + autoregression(rng, n, 0.9, 0.7)
+        for name in ("g", "a", "b"):
+            eta = eta + 0.5 * rng.normal(size=200)[columns[name]]
+        y = rng.poisson(np.exp(eta)).astype(float) if family == "poisson" else eta + 0.5 * rng.normal(size=n)
+        response = LatentResponse(resolve_family(family, None), y, np.ones(n), np.zeros(n))
+        layout = lay_out([place(field, columns[str(field.column)].astype(float))[0] for field in fields], n)
+        both = [InnerLaplace(response, layout, columns, SlopePrior()) for columns in (X, X[:, :2])]
+        modes = integrate(both[1]).modes
+        cold = timed(lambda: integrate(both[0]), 3)  # noqa: B023  (called at once)
+        warm = timed(lambda: integrate(both[0], known=modes), 3)  # noqa: B023
+        names = ", ".join(f"{type(field).__name__}({field.column})" for field in fields)
+        print(f"{n:>7} {family:<10}{names:<36}{cold:>9.0f}{warm:>9.0f}")
 
 
 def timed(function: Callable[[], Any], repeat: int) -> float:
-    """Median milliseconds."""
+    """Median milliseconds of processor time."""
     times = []
     for _ in range(repeat):
-        began = time.perf_counter()
+        began = time.process_time()
         function()
-        times.append(1e3 * (time.perf_counter() - began))
+        times.append(1e3 * (time.process_time() - began))
     return float(np.median(times))
 
 

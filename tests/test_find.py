@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bgnlm
-from bgnlm.errors import ModelStatusWarning, SettingError
+from bgnlm.errors import DataError, ModelStatusWarning, SettingError
 from bgnlm.features import parse
+from bgnlm.latent import RW1
 
 CONFIG = bgnlm.SearchConfig(population_size=8, n_populations=8, n_candidates=100)
 
@@ -167,3 +168,19 @@ def test_chains_at_a_time_and_checkpoints(law, found, tmp_path):
         assert (again.diagnostics.chain_probabilities == found.diagnostics.chain_probabilities).all()
     assert found.diagnostics.endings == ("complete",) * 3
     assert str(found).count("complete") == 3
+
+
+def test_latent_components():
+    """A walk is found beside a feature, and positions are no inputs."""
+    rng = np.random.default_rng(5)
+    n = 80
+    t, X = np.arange(n), rng.normal(size=(n, 2))
+    y = rng.poisson(np.exp(1.0 + X[:, 0] + 1.5 * np.sin(t / 8)))
+    config = bgnlm.SearchConfig(n_populations=2, population_size=3)
+    settings = {"family": "poisson", "config": config, "n_chains": 1, "random_state": 1}
+    found = bgnlm.find_features(y, X, latent=[RW1("t")], positions={"t": t}, **settings)
+    probabilities = dict(zip(map(str, found.posterior.features), found.posterior.inclusion_probabilities, strict=True))
+    assert probabilities["RW1(t)"] > 0.99
+    assert probabilities["x1"] > 0.99
+    with pytest.raises(DataError, match="positions must have the column 't'"):
+        bgnlm.find_features(y, X, latent=[RW1("t")], **settings)

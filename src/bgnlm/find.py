@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bgnlm._validation import check_count
+from bgnlm._validation import check_count, check_response
 from bgnlm.errors import ModelStatusWarning, SettingError
 from bgnlm.features import Evaluator, Feature, Transform, reject_reason
+from bgnlm.latent.marginal import place_all
+from bgnlm.latent.place import check_fields
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.likelihood.status import ModelStatus, advice
@@ -60,6 +62,8 @@ def find_features(
     noise_floor: float = 0.0,
     sample_weight: Any = None,
     offset: Any = None,
+    latent: Any = (),
+    positions: Any = None,
     names: Sequence[str] | None = None,
     transforms: str | Iterable[str | Transform] = "default",
     prior: ModelPrior | None = None,
@@ -77,6 +81,8 @@ def find_features(
     ----------
     y, family, link, coefficient_prior, noise_floor, sample_weight, offset
         As in `log_marginal`.
+    latent, positions
+        Latent components that models can have, and the columns that they name, as in `bgnlm.latent.log_marginal`.
     X, names
         The inputs; a data frame's names are kept, those of an array are x1, x2, ... by default.
     transforms
@@ -101,9 +107,12 @@ def find_features(
     progress
         Whether to draw a bar; None for a bar where there is a terminal. A function is called after each population.
     """
+    fields = check_fields(latent)
+    placed = place_all(fields, positions, len(check_response(y))) if fields else None
     problem = define_problem(
         y,
         X,
+        latent=placed,
         family=family,
         link=link,
         coefficient_prior=coefficient_prior,

@@ -151,6 +151,41 @@ def test_what_is_refused(fit, tmp_path, arguments, code, message):
     assert not (tmp_path / "m.bgnlm").exists()
 
 
+def _with(column, value, where):
+    """Rows of the table with another value in some of them."""
+    place = HEADER.index(column)
+    return [[*row[:place], value, *row[place + 1 :]] if where(i) else row for i, row in enumerate(rows())]
+
+
+@pytest.mark.parametrize(
+    ("table", "component", "message"),
+    [
+        (_with("week", "", lambda i: i == 3), "AR1(week)", "missing"),
+        (_with("week", "inf", lambda i: i == 3), "OU(week)", "inf"),
+        (_with("subject", "", lambda i: i == 3), "Grouped(subject)", "missing"),
+        (_with("count", 0, lambda _: True), "AR1(week)", "must have values other than 0"),
+        (_with("week", 0, lambda _: True), "RW1(week)", None),
+        (_with("subject", "s", lambda _: True), "Grouped(subject)", None),
+        (list(rows())[::-1], "RW1(week)", None),
+        (list(rows())[:2], "Grouped(subject)", None),
+    ],
+    ids=["no position", "infinite", "no label", "no counts", "one position", "one group", "backwards", "two rows"],
+)
+def test_data_at_the_edge(run, tmp_path, table, component, message):
+    data, out = write_rows(tmp_path / "odd.csv", HEADER, table), tmp_path / "m.bgnlm"
+    done = run(
+        *("fit", data, "--target", "count", "--family", "poisson", "--out", out, "--quiet", *QUICK),
+        *("--latent", component, "--exclude", "new"),
+    )
+    if message is None:
+        assert done.code == 0
+        assert run("predict", out, data).code == 0
+    else:
+        assert done.code == 1
+        assert message in done.err
+        assert not out.exists()
+
+
 def test_a_slope_is_for_groups(fit):
     assert (
         "has a slope, which is for Grouped; got 'AR1(week, slope=dose)'" in fit("--latent", "AR1(week, slope=dose)").err

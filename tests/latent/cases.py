@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bgnlm.latent.fields import AR1, IID, OU, RW1, Gamma, Grouped, Normal
+from bgnlm.latent.fields import AR1, IID, OU, RW1, Grouped
+from bgnlm.latent.hyperpriors import Gamma, Normal
 from bgnlm.latent.inner import SlopePrior
 from tests.naive_latent import Case, placed, simulate
 

@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bgnlm import BGNLMRegressor
 from bgnlm.errors import DataError
 from bgnlm.latent import log_marginal
 from bgnlm.latent.fields import AR1, IID, OU, RW1, Grouped
@@ -13,7 +15,7 @@ from bgnlm.latent.models import LatentModels
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.search.config import SearchConfig
 from bgnlm.search.latent_problem import latent_models
-from tests.naive_latent import Case, placed
+from tests.naive_latent import Case, fine_grid, placed
 
 GAUSSIAN, POISSON, BINOMIAL = ("gaussian", "identity"), ("poisson", "log"), ("binomial", "logit")
 GAMMA, NEGATIVE_BINOMIAL = ("gamma", "log"), ("negative_binomial", "log")
@@ -161,3 +163,78 @@ def test_an_offset_moves_the_intercept_and_nothing_else(components, far):
     moved = LatentModels(models.response._replace(offset=np.full(N, far)), models.placed, FIXED)
     every = tuple(range(len(COMPONENTS[components])))
     assert moved.log_marginal(X, every) == pytest.approx(models.log_marginal(X, every), abs=1e-5)
+
+
+TABLE = pd.DataFrame({"t": np.arange(N, dtype=float), "g": [f"g{i % 4}" for i in range(N)], "x": X[:, 0]})
+HUGE = 1e6 + np.round(1e4 * X[:, 1])
+SHORT = SearchConfig(n_populations=1, population_size=3)
+
+# response, table, component, weights: values of both ways to a model
+DEFINED = {
+    "unsorted": (COUNTS, TABLE.assign(t=RNG.permutation(N)), AR1("t"), None),
+    "duplicated": (COUNTS, TABLE.assign(t=np.arange(N) // 4), RW1("t"), None),
+    "very near": (COUNTS, TABLE.assign(t=1e8 + 1e-6 * np.arange(N)), OU("t"), None),
+    "very far": (COUNTS, TABLE.assign(t=1e12 * np.arange(N)), RW1("t"), None),
+    "groups of one": (COUNTS, TABLE.assign(g=np.arange(N)), Grouped("g"), None),
+    "a single group": (COUNTS, TABLE.assign(g="a"), Grouped("g"), None),
+    "huge counts": (HUGE, TABLE, AR1("t"), None),
+    "huge counts, each its own": (HUGE, TABLE, IID("t"), None),
+    "two rows": (COUNTS[:2] + 1.0, TABLE[:2], AR1("t"), None),
+    "two rows, a walk": (COUNTS[:2] + 1.0, TABLE[:2], RW1("t"), None),
+    "rows that do not count": (COUNTS, TABLE, AR1("t"), np.arange(N) % 3),
+    "a group that does not count": (COUNTS, TABLE, Grouped("g"), (np.arange(N) % 4 > 0).astype(float)),
+}
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_defined_results(name):
+    y, table, component, weights = DEFINED[name]
+    settings = {"family": "poisson", "latent": [component]}
+    score = log_marginal(y, table[["x"]], positions=table, sample_weight=weights, **settings)
+    assert math.isfinite(score)
+    model = BGNLMRegressor(**settings, search=SHORT, n_chains=1, random_state=1).fit(table, y, sample_weight=weights)
+    assert 0.0 <= model.components_["probability"][0] <= 1.0
+    assert np.isfinite(model.predict(table)).all()
+    assert np.isfinite(model.predict_interval(table)).all()
+
+
+REFUSED = {
+    "a missing position": (COUNTS, TABLE.assign(t=np.where(X[:, 0] == X[3, 0], np.nan, TABLE["t"])), AR1("t"), "row 3"),
+    "an infinite position": (COUNTS, TABLE.assign(t=np.where(X[:, 0] == X[3, 0], np.inf, TABLE["t"])), OU("t"), "inf"),
+    "a missing label": (COUNTS, TABLE.assign(g=[None, *TABLE["g"][1:]]), Grouped("g"), "row 0"),
+    "no such column": (COUNTS, TABLE, AR1("day"), "'day'"),
+    "one row": (COUNTS[:1], TABLE[:1], AR1("t"), "at least 2|more than one"),
+    "no counts": (0.0 * COUNTS, TABLE, AR1("t"), "values other than 0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_clear_errors(name):
+    y, table, component, words = REFUSED[name]
+    settings = {"family": "poisson", "latent": [component]}
+    with pytest.raises(DataError, match=words):
+        log_marginal(y, table[["x"]], positions=table, **settings)
+    with pytest.raises(DataError, match=words):
+        BGNLMRegressor(**settings, search=SHORT, n_chains=1, random_state=1).fit(table, y)
+
+
+def test_no_row_that_counts():
+    with pytest.raises(DataError, match="positive in at least 2 rows"):
+        log_marginal(COUNTS, family="poisson", latent=[AR1("t")], positions=TABLE, sample_weight=np.zeros(N))
+
+
+@pytest.mark.parametrize("component", [IID("pos"), RW1("pos"), Grouped("pos")], ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
+def test_units_of_the_response(component, unit):
+    """Hyperpriors are about the response as it is, whatever its size: against a fine grid."""
+    rng = np.random.default_rng(0)
+    n = 30
+    pos = np.arange(n) % 6 if isinstance(component, Grouped) else np.arange(n)
+    x = rng.normal(size=(n, 1))
+    y = unit * (3.0 + 2.0 * np.sin(np.arange(n) / 4) + 0.5 * x[:, 0] + rng.normal(size=n))
+    case = Case(GAUSSIAN, y, (placed(component, pos),), x)
+    shift = -2.0 * math.log(unit)
+    box = (min(shift, 0.0) - 6.0, max(shift, 10.0) + 5.0)
+    expected = fine_grid(case.inner(), [box, box], 0.3)
+    ours = log_marginal(y, x, latent=[component], positions=pos.astype(float))
+    assert ours == pytest.approx(expected, abs=0.05)

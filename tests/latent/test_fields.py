@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from bgnlm.errors import SettingError
-from bgnlm.latent.fields import AR1, IID, OU, RW1, Gamma, Grouped, LatentField, Normal
+from bgnlm.latent.fields import AR1, IID, OU, RW1, Grouped, LatentField
+from bgnlm.latent.hyperpriors import Gamma, Normal
 from tests.naive_latent import covariance, dense_band, log_hyperprior
 
 EVEN = np.arange(9.0)

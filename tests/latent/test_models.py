@@ -176,9 +176,9 @@ def test_layout():
     assert (layout.loadings == np.column_stack([layout.place > 0, np.ones(n)])).all()
     expected = np.zeros((n, 3))
     expected[np.arange(n), site] = z
-    assert (layout.border == expected[layout.order]).all()
+    assert (layout.beside_columns() == expected[layout.order]).all()
     nothing = layouts.lay_out([], n)
-    assert (nothing.n_positions, nothing.border.shape, nothing.loadings.shape) == (0, (n, 0), (n, 0))
+    assert (nothing.n_positions, nothing.beside_columns().shape, nothing.loadings.shape) == (0, (n, 0), (n, 0))
 
 
 def test_too_many_effects_beside_the_band(monkeypatch):

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from bgnlm.latent import nested_laplace
-from bgnlm.latent.fields import AR1, IID, OU, RW1, Gamma, Grouped
+from bgnlm.latent.fields import AR1, IID, OU, RW1, Grouped
+from bgnlm.latent.hyperpriors import Gamma
 from bgnlm.latent.inner import SlopePrior
-from bgnlm.latent.nested_laplace import integrate, starts_of
+from bgnlm.latent.nested_laplace import integrate
+from bgnlm.latent.outer_modes import starts_of
 from tests.latent.cases import BOXES, series
 from tests.naive_latent import Case, DenseLaplace, fine_grid, full_quadrature, placed, simulate
 
@@ -321,5 +323,5 @@ def test_correction_of_500_rows(epigenetic, name):
     assert there.log_integrand == pytest.approx(dense.log_integrand, abs=1e-4)
     variances = inner.field_variances(there) + np.square(inner.border_scores(there)).sum(axis=1)
     expected, dense_variances = dense.correction()
-    assert inner.correction(best.place, there) == pytest.approx(expected, abs=2e-3)
+    assert inner.series(best.place, there).total == pytest.approx(expected, abs=2e-3)
     assert variances[np.argsort(inner.layout.order)] == pytest.approx(dense_variances, rel=1e-5)

@@ -10,7 +10,8 @@ import pytest
 
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Component, Evaluator, Input, get_transform, modify, multiply, parse, project, render
-from bgnlm.latent.fields import IID, RW1, Gamma
+from bgnlm.latent.fields import IID, RW1
+from bgnlm.latent.hyperpriors import Gamma
 from bgnlm.latent.inner import SlopePrior
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.marginal import log_marginal

@@ -16,7 +16,8 @@ from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import TableCoding, column_name
 from bgnlm.estimators.latent_columns import LatentColumns
 from bgnlm.estimators.settings_plain import COMPONENTS, from_plain, to_plain
-from bgnlm.latent.fields import FARTHEST, Gamma, LatentField
+from bgnlm.latent.fields import LatentField
+from bgnlm.latent.hyperpriors import FARTHEST, Gamma
 from bgnlm.latent.inner import LatentResponse, SlopePrior
 from bgnlm.latent.layout import Placed
 from bgnlm.latent.models import LatentModels

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from bgnlm.kernels._jit import jit
+from bgnlm.kernels._jit import jit, reordering_jit
 
 
 @jit
@@ -77,7 +77,7 @@ def multiply_band(band, values, out):
             out[i - d] += band[i, d] * values[i]
 
 
-@jit
+@reordering_jit
 def factorise(matrix):
     """Replace the lower triangle by its Cholesky factor and return the log determinant; NaN if not positive."""
     n = len(matrix)
@@ -99,7 +99,7 @@ def factorise(matrix):
     return log_determinant
 
 
-@jit
+@reordering_jit
 def solve_dense_lower(factor, values):
     """Replace a vector by the solution with a dense factor."""
     for i in range(len(factor)):

@@ -174,6 +174,46 @@ def row_terms(family, dispersion, y, weights, eta, score, information):
 
 
 @jit
+def row_value(family, dispersion, y, weight, eta):
+    """Log-likelihood of one row without constants, and its derivative in eta."""
+    if family == POISSON:
+        mean = math.exp(min(eta, _LARGEST_PREDICTOR))
+        return weight * (y * eta - mean), weight * (y - mean)
+    if family == LOGIT:
+        z = math.exp(-min(abs(eta), -_SMALLEST_EXPONENT))
+        p = 1.0 / (1.0 + z) if eta >= 0.0 else z / (1.0 + z)
+        return weight * (y * eta - max(eta, 0.0) - math.log1p(z)), weight * (y - p)
+    if family == PROBIT:
+        log_yes, ratio_yes = log_normal_cdf(eta)
+        log_no, ratio_no = log_normal_cdf(-eta)
+        return weight * (y * log_yes + (1.0 - y) * log_no), weight * (y * ratio_yes - (1.0 - y) * ratio_no)
+    if family == CLOGLOG:
+        m = math.exp(min(eta, _LARGEST_PREDICTOR))
+        a = 0.0 if m > 700.0 else (m / math.expm1(m) if m > 1e-8 else 1.0 - 0.5 * m)
+        value = -(1.0 - y) * m
+        if y > 0.0:
+            value += y * (math.log(-math.expm1(-m)) if m > 1e-8 else eta - 0.5 * m)
+        return weight * value, weight * (y * a - (1.0 - y) * m)
+    if family == GAMMA:
+        ratio = y * math.exp(-max(eta, -_LARGEST_PREDICTOR))
+        return -weight * dispersion * (eta + ratio), weight * dispersion * (ratio - 1.0)
+    if family == GAUSSIAN:
+        residual = y - eta
+        return -0.5 * weight * dispersion * residual * residual, weight * dispersion * residual
+    e = min(eta, _LARGEST_PREDICTOR)
+    mean = math.exp(e)
+    value = y * e - (y + dispersion) * math.log1p(mean / dispersion)
+    return weight * value, weight * (y - (y + dispersion) * mean / (dispersion + mean))
+
+
+@jit
+def row_values(family, dispersion, y, weights, eta, out):
+    """Log-likelihoods of all rows without constants."""
+    for i in range(len(eta)):
+        out[i] = row_value(family, dispersion, y[i], weights[i], eta[i])[0]
+
+
+@jit
 def higher_terms(family, dispersion, y, weights, eta, third, fourth):
     """Third and fourth derivative of the log-likelihood in eta."""
     for i in range(len(eta)):

@@ -2,8 +2,9 @@
 
 The linear predictor of observation i is offset_i + sum_k loading_ik x_(t(i), k) + z_i' b: `x` are K fields at
 positions t, kept interleaved (t K + k) so that their precision is a narrow band, and `b` is the border: coefficients,
-and effects that are not along these positions; the rows of `border` are its columns z. Given a band, the border is
-eliminated by its Schur complement.
+and effects that are not along these positions. The rows of `border` are its columns z; of the effects of a component
+beside the band every observation has one, `beside[i]` counted from the first of all, with the loading
+`beside_loadings[i]`. Given a band, the border is eliminated by its Schur complement.
 """
 
 import math
@@ -12,17 +13,18 @@ import numpy as np
 
 from bgnlm.kernels import banded
 from bgnlm.kernels._jit import inlined_jit, jit, reordering_jit
-from bgnlm.kernels.families import row_terms
+from bgnlm.kernels.families import GAUSSIAN, row_terms
 
 _MAX_STEPS = 100
 _HALVINGS = 30
 _NEGLIGIBLE = 1e-3  # correlation
+_BLOCK = 500  # rows
 
 
 @reordering_jit
-def predict_rows(offset, border, place, loadings, field, coefficients, eta):
+def predict_rows(offset, border, beside, beside_loadings, place, loadings, field, coefficients, eta):
     """The linear predictor."""
-    n_fields = loadings.shape[1]
+    n_fields, n_columns = loadings.shape[1], len(border)
     for i in range(len(eta)):
         eta[i] = offset[i]
     for a in range(len(border)):
@@ -33,12 +35,16 @@ def predict_rows(offset, border, place, loadings, field, coefficients, eta):
         first = place[i] * n_fields
         for k in range(n_fields):
             eta[i] += loadings[i, k] * field[first + k]
+        for b in range(beside.shape[1]):
+            eta[i] += beside_loadings[i, b] * coefficients[n_columns + beside[i, b]]
 
 
 @inlined_jit
-def _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur):
+def _assemble(
+    information, border, beside, beside_loadings, place, loadings, prior_band, prior_border, band, cross, schur
+):
     """The negative Hessian: band, cross block and border block."""
-    n_fields, size = loadings.shape[1], len(border)
+    n_fields, n_columns, size = loadings.shape[1], len(border), len(schur)
     for j in range(len(band)):
         for d in range(band.shape[1]):
             band[j, d] = prior_band[j, d]
@@ -50,14 +56,27 @@ def _assemble(information, border, place, loadings, prior_band, prior_border, ba
             weighted = information[i] * loadings[i, k]
             for m in range(k + 1):
                 band[first + k, k - m] += weighted * loadings[i, m]
-            for a in range(size):
+            for a in range(n_columns):
                 cross[first + k, a] += weighted * border[a, i]
+            for b in range(beside.shape[1]):
+                cross[first + k, n_columns + beside[i, b]] += weighted * beside_loadings[i, b]
     for a in range(size):
         for c in range(a + 1):
-            total = prior_border[a, c]
+            schur[a, c] = prior_border[a, c]
+    for a in range(n_columns):
+        for c in range(a + 1):
+            total = 0.0
             for i in range(len(information)):
                 total += information[i] * border[a, i] * border[c, i]
-            schur[a, c] = total
+            schur[a, c] += total
+    for b in range(beside.shape[1]):
+        for i in range(len(information)):
+            weighted = information[i] * beside_loadings[i, b]
+            row = n_columns + beside[i, b]
+            for a in range(n_columns):
+                schur[row, a] += weighted * border[a, i]
+            for c in range(b + 1):
+                schur[row, n_columns + beside[i, c]] += weighted * beside_loadings[i, c]
 
 
 @inlined_jit
@@ -84,6 +103,8 @@ def find_mode(
     weights,
     offset,
     border,
+    beside,
+    beside_loadings,
     place,
     loadings,
     prior_band,
@@ -101,19 +122,19 @@ def find_mode(
     the number of steps (negative: not converged). `band` and `schur` end as Cholesky factors, of the band and of the
     Schur complement; `cross` as the solution with the first of these.
     """
-    n, n_fields, size = len(y), loadings.shape[1], len(border)
+    n, n_fields, n_columns, size = len(y), loadings.shape[1], len(border), len(coefficients)
     eta, score, information = np.empty(n), np.empty(n), np.empty(n)
     field_pull, border_pull = np.empty(len(field)), np.empty(size)
     field_step, border_step = np.zeros((len(field), 1)), np.zeros(size)
     tried_field, tried_coefficients = np.empty(len(field)), np.empty(size)
-    value, length = -math.inf, 0.0
+    value, length, log_determinant = -math.inf, 0.0, math.nan
     n_steps, n_halvings = 0, 0
     while n_steps < _MAX_STEPS and n_halvings < _HALVINGS:
         for j in range(len(field)):
             tried_field[j] = field[j] + length * field_step[j, 0]
         for a in range(size):
             tried_coefficients[a] = coefficients[a] + length * border_step[a]
-        predict_rows(offset, border, place, loadings, tried_field, tried_coefficients, eta)
+        predict_rows(offset, border, beside, beside_loadings, place, loadings, tried_field, tried_coefficients, eta)
         found = row_terms(family, dispersion, y, weights, eta, score, information)
         found -= _penalty(prior_band, prior_border, tried_field, tried_coefficients, field_pull, border_pull)
         # The last steps change nothing but rounding.
@@ -127,34 +148,54 @@ def find_mode(
             field[j] = tried_field[j]
         for a in range(size):
             coefficients[a] = tried_coefficients[a]
-        _assemble(information, border, place, loadings, prior_band, prior_border, band, cross, schur)
+        if n_steps == 1 or family != GAUSSIAN:  # whose curvature is the same everywhere
+            _assemble(
+                information,
+                border,
+                beside,
+                beside_loadings,
+                place,
+                loadings,
+                prior_band,
+                prior_border,
+                band,
+                cross,
+                schur,
+            )
+            log_determinant = banded.factorise_band(band)
+            if math.isnan(log_determinant):
+                break
+            banded.solve_lower(band, cross)
+            for j in range(len(field)):
+                for a in range(size):
+                    v = cross[j, a]
+                    if v == 0.0:  # most effects beside have nothing to do with a position
+                        continue
+                    for c in range(a + 1):
+                        schur[a, c] -= v * cross[j, c]
+            log_determinant += banded.factorise(schur)
+            if math.isnan(log_determinant):
+                break
         for j in range(len(field)):
             field_step[j, 0] = -field_pull[j]
         for a in range(size):
             border_step[a] = -border_pull[a]
+        for a in range(n_columns):
             for i in range(n):
                 border_step[a] += score[i] * border[a, i]
         for i in range(n):
             first = place[i] * n_fields
             for k in range(n_fields):
                 field_step[first + k, 0] += score[i] * loadings[i, k]
-        log_determinant = banded.factorise_band(band)
-        if math.isnan(log_determinant):
-            break
-        banded.solve_lower(band, cross)
+            for b in range(beside.shape[1]):
+                border_step[n_columns + beside[i, b]] += score[i] * beside_loadings[i, b]
         banded.solve_lower(band, field_step)
         decrement = 0.0
         for j in range(len(field)):
             step = field_step[j, 0]
             decrement += step * step
             for a in range(size):
-                v = cross[j, a]
-                border_step[a] -= v * step
-                for c in range(a + 1):
-                    schur[a, c] -= v * cross[j, c]
-        log_determinant += banded.factorise(schur)
-        if math.isnan(log_determinant):
-            break
+                border_step[a] -= cross[j, a] * step
         banded.solve_dense_lower(schur, border_step)
         for a in range(size):
             decrement += border_step[a] * border_step[a]
@@ -185,26 +226,30 @@ def border_scores(border, place, loadings, band, cross, schur, out):
 
 
 @jit
-def border_cubes(third, scores):
-    """Sum over all pairs of l3_i l3_j (u_i . u_j)^3, by third moments or by pairs, whichever is less."""
+def cubes_by_moments(third, scores):
+    """Sum over all pairs of l3_i l3_j (u_i . u_j)^3, by third moments."""
     n, size = scores.shape
     total = 0.0
+    for a in range(size):
+        for b in range(a + 1):
+            for c in range(b + 1):
+                moment = 0.0
+                for i in range(n):
+                    moment += third[i] * scores[i, a] * scores[i, b] * scores[i, c]
+                count = 1.0 if a == b == c else (3.0 if a == b or b == c else 6.0)
+                total += count * moment * moment
+    return total
+
+
+def border_cubes(third: np.ndarray, scores: np.ndarray) -> float:
+    """The same, by third moments or by pairs, whichever is less."""
+    n, size = scores.shape
     if size * (size + 1) * (size + 2) // 6 <= n * size // 2 + 1:
-        for a in range(size):
-            for b in range(a + 1):
-                for c in range(b + 1):
-                    moment = 0.0
-                    for i in range(n):
-                        moment += third[i] * scores[i, a] * scores[i, b] * scores[i, c]
-                    count = 1.0 if a == b == c else (3.0 if a == b or b == c else 6.0)
-                    total += count * moment * moment
-        return total
-    for i in range(n):
-        for j in range(i + 1):
-            product = 0.0
-            for a in range(size):
-                product += scores[i, a] * scores[j, a]
-            total += (1.0 if i == j else 2.0) * third[i] * third[j] * product**3
+        return float(cubes_by_moments(third, scores))
+    total = 0.0
+    for first in range(0, n, _BLOCK):
+        products = scores[first : first + _BLOCK] @ scores.T
+        total += float(third[first : first + _BLOCK] @ (products * products * products) @ third)
     return total
 
 

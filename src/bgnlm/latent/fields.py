@@ -13,51 +13,9 @@ import numpy as np
 from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm._validation import check_number
 from bgnlm.errors import DataError, SettingError
+from bgnlm.latent.hyperpriors import FARTHEST, PAPER_CORRELATION, PAPER_DECAY, PAPER_PRECISION, Gamma, Normal
 
 _WHOLE = 1e-6  # share of a step, or of a distance, that numbers of steps are rounded by
-FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
-
-
-@dataclass(frozen=True)
-class Gamma:
-    """Gamma distribution of a precision; the density is that of its logarithm."""
-
-    shape: float = 1.0
-    rate: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_number(self.shape, "shape", above=0.0, high=1e6)
-        check_number(self.rate, "rate", above=0.0, high=1e12)
-
-    def log_density(self, log_precision: float) -> float:
-        """Log density of the logarithm of the precision."""
-        precision = math.exp(log_precision)
-        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
-        return constant + self.shape * log_precision - self.rate * precision
-
-    @property
-    def mode(self) -> float:
-        """Most probable logarithm of the precision."""
-        return math.log(self.shape / self.rate)
-
-
-PAPER_PRECISION = Gamma()
-
-
-@dataclass(frozen=True)
-class Normal:
-    """Normal distribution of an unbounded hyperparameter, by mean and precision."""
-
-    mean: float = 0.0
-    precision: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number(self.mean, "mean", low=-FARTHEST, high=FARTHEST)
-        check_number(self.precision, "precision", above=0.0, high=1e12)
-
-    def log_density(self, value: float) -> float:
-        """Log density."""
-        return 0.5 * (math.log(self.precision / (2.0 * math.pi)) - self.precision * (value - self.mean) ** 2)
 
 
 class Bridge(NamedTuple):
@@ -271,7 +229,7 @@ class AR1:
 
     column: str | int
     precision_prior: Gamma = PAPER_PRECISION
-    correlation_prior: Normal = Normal(0.0, 0.15)
+    correlation_prior: Normal = PAPER_CORRELATION
     step: float | Literal["rank"] | None = None
 
     by_label: ClassVar[bool] = False
@@ -349,7 +307,7 @@ class OU:
 
     column: str | int
     precision_prior: Gamma = PAPER_PRECISION
-    decay_prior: Normal = Normal(0.0, 0.2)
+    decay_prior: Normal = PAPER_DECAY
 
     by_label: ClassVar[bool] = False
     is_pinned: ClassVar[bool] = False

@@ -11,13 +11,19 @@ from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError
 from bgnlm.kernels import banded, nested_laplace
 from bgnlm.kernels.families import higher_terms, log_constants
-from bgnlm.latent.fields import FARTHEST, PAPER_PRECISION, Gamma
+from bgnlm.latent import refined
+from bgnlm.latent.gradient import gradient
+from bgnlm.latent.hyperpriors import FARTHEST, PAPER_PRECISION, Gamma
 from bgnlm.latent.layout import Layout
 from bgnlm.likelihood.families import Family
 
 _TOLERANCE = 1e-8  # of the squared Newton decrement
 _ENOUGH = 1e-3  # nats that a correction must be able to have
 _DOUBT = 0.3  # nats of the part of a correction that comes from the coefficients
+_LARGE = 20.0  # nats of all terms, whatever their signs, which mostly cancel
+_LARGE_SUM = 3.0
+_ROWS = 500  # that may have so much; more rows more
+_LARGE_EXCESS = 0.8  # nats of a fourth-order term above 0, that of a posterior with heavy tails, which nothing cancels
 _LONGEST = 4000  # lag between effects whose covariance is followed
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -41,12 +47,13 @@ class SlopePrior:
 
 
 class LatentResponse(NamedTuple):
-    """A checked response."""
+    """A checked response; `dispersion_prior` if it is another than the usual one."""
 
     family: Family
     y: FloatArray
     weights: FloatArray
     offset: FloatArray
+    dispersion_prior: Gamma | None = None
 
 
 def check_intercept(response: LatentResponse) -> LatentResponse:
@@ -86,10 +93,33 @@ class Inner(NamedTuple):
     factors: Factors
 
 
+class Series(NamedTuple):
+    """Terms of the second order of a Laplace approximation, and nats of the first one that come from the slopes."""
+
+    n_obs: int
+    doubt: float
+    quartic: float
+    cubic: float = 0.0
+    square: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """What the second order adds."""
+        return self.quartic + self.cubic + self.square
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether terms are so large that those of higher orders matter."""
+        terms = abs(self.quartic) + abs(self.cubic) + abs(self.square)
+        many = max(self.n_obs / _ROWS, 1.0)  # of which each has its part in the terms
+        is_large = terms > many * _LARGE or abs(self.total) > many * _LARGE_SUM or self.quartic > many * _LARGE_EXCESS
+        return self.doubt > _DOUBT or is_large
+
+
 class InnerLaplace:
     """A response, a layout of fields and the columns of a model, for any hyperparameters.
 
-    Inside, columns are standardised; `border` has the intercept, these, and fields that are not in the band.
+    Inside, columns are standardised; `columns` has the intercept and these. The border has fields beside the band too.
 
     Hyperparameters come in the order of the components, then the dispersion of the family, then the precision of the
     slopes where it is integrated.
@@ -104,19 +134,24 @@ class InnerLaplace:
             columns = np.where(response.weights[:, None] > 0, columns, 0.0)
         self.centres, self.scales = standards(columns, response.weights)
         unit = ((columns - self.centres) / self.scales)[order]
-        self.border = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T, layout.border.T]))
-        self._squares = self.squares(self.scales)
+        self.columns = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T]))
+        self.own_squares = self.squares(self.scales)
         self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
         self.has_dispersion = family.has_dispersion
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
         self._constants = None if self.has_dispersion else self._log_constants(1.0)
         n_rows = len(layout.along) * layout.n_positions
-        self._rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
+        self.rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
 
     @property
     def dispersion_prior(self) -> Gamma:
         """Of the precision of the noise, the shape or the size."""
-        return DISPERSION_PRIORS[self.response.family.name]
+        return self.response.dispersion_prior or DISPERSION_PRIORS[self.response.family.name]
+
+    @property
+    def n_border(self) -> int:
+        """Intercept, slopes and effects beside the band."""
+        return len(self.columns) + self.layout.n_beside
 
     @property
     def n_hyperparameters(self) -> int:
@@ -131,7 +166,7 @@ class InnerLaplace:
             mean = min(max(mean, 0.5 / w.sum()), 1.0 - 0.5 / w.sum())
         elif family.name != "gaussian":
             mean = max(mean, 0.1 / w.sum())
-        border = np.zeros(len(self.border))
+        border = np.zeros(self.n_border)
         border[0] = family.linear_predictor(mean) - float(np.average(self.offset, weights=w))
         return Mode(np.zeros(len(self.layout.along) * self.layout.n_positions), border)
 
@@ -177,7 +212,9 @@ class InnerLaplace:
             self.y,
             self.weights,
             self.offset,
-            self.border,
+            self.columns,
+            self.layout.beside_place,
+            self.layout.beside_loadings,
             self.layout.place,
             self.layout.loadings,
             band,
@@ -192,35 +229,54 @@ class InnerLaplace:
         total = log_prior + constants + value + 0.5 * (log_determinant - log_curvature + _LOG_2PI)
         return Inner(total if math.isfinite(total) else -math.inf, Mode(field, border), factors)
 
+    def gradient(self, hyperparameters: FloatArray, inner: Inner) -> FloatArray:
+        """Derivatives of the log integrand."""
+        return gradient(self, hyperparameters, inner)
+
     def prior(
         self, parts: Sequence[FloatArray], dispersion: float, precision: float
     ) -> tuple[FloatArray, FloatArray, float]:
         """Prior precision of the band and of the border, and their log determinant but for the intercept."""
         band = self.layout.prior_band(parts)
         log_determinant = float(banded.factorise_band(band.copy()))
-        dense = np.zeros((len(self.border), len(self.border)))
+        dense = np.zeros((self.n_border, self.n_border))
         if self.n_slopes:
-            own = precision * self.unit(dispersion) * self._squares
+            own = precision * self.unit(dispersion) * self.own_squares
             places = np.arange(1, self.n_slopes + 1)
             dense[places, places] = own
             log_determinant += float(np.log(own).sum())
         first = 1 + self.n_slopes
-        for matrix in self.layout.prior_beside(parts):
-            last = first + len(matrix)
-            dense[first:last, first:last] = matrix
-            log_determinant += float(np.linalg.slogdet(matrix)[1])
-            first = last
+        for beside in self.layout.prior_beside(parts):
+            places = np.arange(first, first + len(beside))
+            for d in range(beside.shape[1]):
+                dense[places[d:], places[: len(places) - d]] = dense[places[: len(places) - d], places[d:]] = beside[
+                    d:, d
+                ]
+            log_determinant += float(banded.factorise_band(beside.copy()))
+            first += len(beside)
         return band, dense, log_determinant
 
     def correction(self, hyperparameters: FloatArray, inner: Inner) -> float:
-        """Second-order correction of the Laplace approximation, to be added to its logarithm.
+        """What is to be added to the logarithm of the Laplace approximation.
+
+        Of the second order; where that is large, and effects are one chain beside a few coefficients, by quadrature.
+        """
+        if self.response.family.name == "gaussian":
+            return 0.0
+        series = self.series(hyperparameters, inner)
+        if series.is_doubtful and refined.applies(self):
+            found = refined.log_ratio(self, hyperparameters, inner)
+            if math.isfinite(found):
+                return found
+        return series.total
+
+    def series(self, hyperparameters: FloatArray, inner: Inner) -> Series:
+        """Second-order correction of the Laplace approximation.
 
         (1/8) sum l4 s^4 + (1/12) l3' C^(o3) l3 + (1/8) a' C a with C = Cov(eta), s^2 = diag C, a = l3 o s^2, and l3, l4
         the third and fourth derivatives of the log-likelihood. All pairs of observations enter the second term, as far
         as their fields are correlated at all.
         """
-        if self.response.family.name == "gaussian":
-            return 0.0
         layout, eta = self.layout, self.linear_predictor(inner.mode)
         third, fourth = np.empty_like(eta), np.empty_like(eta)
         dispersion = self.split(hyperparameters)[1]
@@ -234,7 +290,7 @@ class InnerLaplace:
         variances = self.field_variances(inner) + np.square(scores).sum(axis=1)
         quartic = fourth * variances**2
         if (np.abs(quartic) + third**2 * variances**3).sum() < 8.0 * _ENOUGH:
-            return float(quartic.sum()) / 8.0  # the other terms are of the same order
+            return Series(len(eta), doubt, float(quartic.sum()) / 8.0)  # the other terms are of the same order
         pull = third * variances
         along = np.zeros((len(inner.factors.band), 1))
         for k in range(len(layout.along)):
@@ -244,21 +300,23 @@ class InnerLaplace:
         cubic = nested_laplace.border_cubes(third, scores)
         if layout.along:
             cubic += nested_laplace.field_cubes(
-                third, layout.place, layout.loadings, inner.factors.band, scores, layout.starts, *self._rows
+                third, layout.place, layout.loadings, inner.factors.band, scores, layout.starts, *self.rows
             )
-        return float(quartic.sum() / 8.0 + cubic / 12.0 + square / 8.0)
+        return Series(len(eta), doubt, float(quartic.sum()) / 8.0, float(cubic) / 12.0, square / 8.0)
 
     def border_scores(self, inner: Inner) -> FloatArray:
         """Rows u_i with u_i . u_j the part of Cov(eta_i, eta_j) that comes from not knowing the border."""
-        scores = np.empty(self.border.shape[::-1])
-        nested_laplace.border_scores(self.border, self.layout.place, self.layout.loadings, *inner.factors, scores)
+        layout = self.layout
+        border = np.ascontiguousarray(np.vstack([self.columns, layout.beside_columns().T]))
+        scores = np.empty((len(self.y), self.n_border))
+        nested_laplace.border_scores(border, layout.place, layout.loadings, *inner.factors, scores)
         return scores
 
     def field_variances(self, inner: Inner) -> FloatArray:
         """The other part of Var(eta_i)."""
         variances = np.zeros(len(self.y))
         nested_laplace.field_variances(
-            self.layout.loadings, inner.factors.band, self.layout.starts, *self._rows, variances
+            self.layout.loadings, inner.factors.band, self.layout.starts, *self.rows, variances
         )
         return variances
 
@@ -266,7 +324,10 @@ class InnerLaplace:
         """Of the observations, in the order of the layout."""
         eta = np.empty(len(self.y))
         layout = self.layout
-        nested_laplace.predict_rows(self.offset, self.border, layout.place, layout.loadings, *mode, eta)
+        nested_laplace.predict_rows(
+            *(self.offset, self.columns, layout.beside_place, layout.beside_loadings),
+            *(layout.place, layout.loadings, *mode, eta),
+        )
         return eta
 
     def squares(self, scales: FloatArray) -> FloatArray:

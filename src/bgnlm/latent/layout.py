@@ -55,8 +55,8 @@ class Layout:
         Of the band.
     place, loadings, starts
         Position of each row in the band; loadings of its fields; where the rows of each position start.
-    border
-        Columns of the components in the border.
+    beside_place, beside_loadings
+        Effect of each row in each component of the border, counted from the first effect there; its loading.
     """
 
     placed: tuple[Placed, ...]
@@ -67,7 +67,9 @@ class Layout:
     place: IntArray
     loadings: FloatArray
     starts: IntArray
-    border: FloatArray
+    n_beside: int
+    beside_place: IntArray
+    beside_loadings: FloatArray
 
     @cached_property
     def width(self) -> int:
@@ -92,15 +94,16 @@ class Layout:
         return both
 
     def prior_beside(self, hyperparameters: Sequence[FloatArray]) -> list[FloatArray]:
-        """Precision matrices of the fields in the border."""
-        found = []
-        for c in self.beside:
-            band = self.placed[c].field.precision(hyperparameters[c], self.placed[c].positions)
-            matrix = np.diag(band[:, 0])
-            for d in range(1, band.shape[1]):
-                matrix += np.diag(band[d:, d], d) + np.diag(band[d:, d], -d)
-            found.append(matrix)
-        return found
+        """Banded precisions of the fields in the border."""
+        return [self.placed[c].field.precision(hyperparameters[c], self.placed[c].positions) for c in self.beside]
+
+    def beside_columns(self) -> FloatArray:
+        """Loadings of the effects in the border: (rows, effects)."""
+        columns = np.zeros((len(self.order), self.n_beside))
+        rows = np.arange(len(self.order))
+        for b in range(len(self.beside)):
+            columns[rows, self.beside_place[:, b]] = self.beside_loadings[:, b]
+        return columns
 
 
 def lay_out(placed: Sequence[Placed], n_obs: int) -> Layout:
@@ -123,13 +126,10 @@ def lay_out(placed: Sequence[Placed], n_obs: int) -> Layout:
     order = np.argsort(place, kind="stable")
     n_positions = len(placed[along[0]].positions) if along else 0
     place = place[order]
-    border = np.zeros((n_obs, n_beside))
-    first = 0
-    for c in beside:
-        component = placed[c]
-        border[np.arange(n_obs), first + component.place[order]] = component.loadings()[order]
-        first += len(component.positions)
-    loadings = np.stack([placed[c].loadings()[order] for c in along], axis=1) if along else np.zeros((n_obs, 0))
+    firsts = np.cumsum([0, *(len(placed[c].positions) for c in beside)])
+    beside_place = np.empty((n_obs, len(beside)), np.int64)
+    for b, c in enumerate(beside):
+        beside_place[:, b] = firsts[b] + placed[c].place[order]
     return Layout(
         placed=tuple(placed),
         order=order,
@@ -137,7 +137,16 @@ def lay_out(placed: Sequence[Placed], n_obs: int) -> Layout:
         beside=beside,
         n_positions=n_positions,
         place=place,
-        loadings=np.ascontiguousarray(loadings),
+        loadings=_loadings(placed, along, order),
         starts=np.searchsorted(place, np.arange(n_positions + 1)),
-        border=border,
+        n_beside=n_beside,
+        beside_place=beside_place,
+        beside_loadings=_loadings(placed, beside, order),
     )
+
+
+def _loadings(placed: Sequence[Placed], chosen: Sequence[int], order: IntArray) -> FloatArray:
+    loadings = np.empty((len(order), len(chosen)))
+    for k, c in enumerate(chosen):
+        loadings[:, k] = placed[c].loadings()[order]
+    return loadings

@@ -2,16 +2,17 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bgnlm._validation import check_design, check_number, check_offset, check_response, check_weights
 from bgnlm.errors import DataError, ModelStatusWarning
-from bgnlm.latent.fields import Gamma
-from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, check_intercept
-from bgnlm.latent.layout import lay_out
+from bgnlm.latent.hyperpriors import Gamma
+from bgnlm.latent.inner import DISPERSION_PRIORS, InnerLaplace, LatentResponse, SlopePrior, check_intercept
+from bgnlm.latent.layout import Placed, lay_out
 from bgnlm.latent.nested_laplace import integrate
 from bgnlm.latent.place import check_fields, column_values, place
 from bgnlm.likelihood.families import resolve_family
@@ -46,43 +47,91 @@ def log_marginal(
         Precision of the normal prior of the slopes, of the columns as they are; or a `Gamma` with which it is
         integrated out, for example ``Gamma(1, 5e-5)``, the paper's.
     corrected
-        Whether the inner Laplace approximation has its second-order correction.
+        Whether the inner Laplace approximation is corrected for what it leaves out.
 
     Returns
     -------
     float
-        With all constants; -inf, and a `ModelStatusWarning`, where no mode is found.
+        With all constants. Hyperpriors are about precisions in the units of the response as it is.
+        -inf, and a `ModelStatusWarning`, where no mode is found.
     """
     distribution = resolve_family(family, link)
     response = check_response(y)
     distribution.check_response(response, sample_weight is not None)
     n_obs = len(response)
     columns = np.empty((n_obs, 0)) if design is None else check_design(design, n_obs)
-    fields = check_fields(latent)
-    placed = [
-        place(
-            field,
-            _checked(field, _column(positions, field.column, field), n_obs),
-            None
-            if field.slope is None
-            else _checked(field, _column(positions, field.slope, field), n_obs, is_slope=True),
-        )[0]
-        for field in fields
-    ]
+    placed = place_all(latent, positions, n_obs)
     if isinstance(coefficient_precision, Gamma):
         slopes = SlopePrior(precision=None, hyperprior=coefficient_precision)
     else:
         slopes = SlopePrior(precision=check_number(coefficient_precision, "coefficient_precision", above=0.0))
     weights, known = check_weights(sample_weight, n_obs), check_offset(offset, n_obs)
     checked = check_intercept(LatentResponse(distribution, response, weights, known))
-    found = integrate(InnerLaplace(checked, lay_out(placed, n_obs), columns, slopes), corrected=corrected)
-    if not math.isfinite(found.log_marginal):
+    unit = _unit(checked, placed)
+    inner = InnerLaplace(
+        *(_response_in(unit, checked), lay_out([_placed_in(unit, one) for one in placed], n_obs)),
+        *(columns, _slopes_in(unit, slopes)),
+    )
+    # The flat intercept has the unit of the response too.
+    found = integrate(inner, corrected=corrected).log_marginal - (float(weights.sum()) - 1.0) * math.log(unit)
+    if not math.isfinite(found):
         warnings.warn(
             "No mode of the model was found. Bring columns to about the size of 1, or leave components out.",
             ModelStatusWarning,
             stacklevel=2,
         )
-    return found.log_marginal
+    return found
+
+
+def place_all(latent: Any, positions: Any, n_obs: int) -> list[Placed]:
+    """Put components where the columns that they name say."""
+    placed = []
+    for field in check_fields(latent):
+        values = _checked(field, _column(positions, field.column, field), n_obs)
+        slope = None
+        if field.slope is not None:
+            slope = _checked(field, _column(positions, field.slope, field), n_obs, is_slope=True)
+        placed.append(place(field, values, slope)[0])
+    return placed
+
+
+# The same model in other units of a Gaussian response: where hyperparameters are looked for depends on its size.
+
+
+def _unit(response: LatentResponse, placed: Sequence[Placed]) -> float:
+    """Standard deviation of a Gaussian response; 1 where priors cannot be said in units of it."""
+    if response.family.name != "gaussian":
+        return 1.0
+    share = response.weights / response.weights.sum()
+    values = response.y - response.offset
+    unit = float(np.sqrt(share @ np.square(values - share @ values)))
+    rates = [getattr(getattr(one.field, "precision_prior", None), "rate", math.nan) for one in placed]
+    rates.append(DISPERSION_PRIORS["gaussian"].rate)
+    return unit if all(1e-300 < rate / max(unit, 1e-100) ** 2 < 1e12 for rate in rates) and unit > 0.0 else 1.0
+
+
+def _response_in(unit: float, response: LatentResponse) -> LatentResponse:
+    if unit == 1.0:
+        return response
+    prior = _prior_in(unit, DISPERSION_PRIORS["gaussian"])
+    return response._replace(y=response.y / unit, offset=response.offset / unit, dispersion_prior=prior)
+
+
+def _placed_in(unit: float, placed: Placed) -> Placed:
+    if unit == 1.0:
+        return placed
+    field: Any = placed.field
+    return placed._replace(field=replace(field, precision_prior=_prior_in(unit, field.precision_prior)))
+
+
+def _slopes_in(unit: float, slopes: SlopePrior) -> SlopePrior:
+    if slopes.precision is not None:
+        return replace(slopes, precision=slopes.precision * unit**2)
+    return replace(slopes, hyperprior=_prior_in(unit, slopes.hyperprior))
+
+
+def _prior_in(unit: float, prior: Gamma) -> Gamma:
+    return prior if unit == 1.0 else Gamma(prior.shape, prior.rate / unit**2)
 
 
 def _column(positions: Any, column: str | int, field: Any) -> Any:

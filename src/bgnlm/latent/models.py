@@ -12,7 +12,8 @@ from bgnlm.kernels import banded
 from bgnlm.kernels.families import row_terms
 from bgnlm.latent.inner import InnerLaplace, LatentResponse, SlopePrior, standards
 from bgnlm.latent.layout import Layout, Placed, lay_out
-from bgnlm.latent.nested_laplace import Integrated, OuterMode, integrate
+from bgnlm.latent.nested_laplace import Integrated, integrate
+from bgnlm.latent.outer_modes import OuterMode
 from bgnlm.latent.place import describe
 from bgnlm.likelihood.surrogate import QuadraticSurrogate
 
@@ -108,7 +109,7 @@ class LatentModels:
         working = eta - inner.offset + score / weights
         centres, scales = standards(design, self.response.weights)
         unit = ((design - centres) / scales)[layout.order]
-        everything = np.column_stack([np.ones(len(eta)), layout.border, unit, working])
+        everything = np.column_stack([np.ones(len(eta)), layout.beside_columns(), unit, working])
         gram = (everything * weights[:, None]).T @ everything
         n_fields = len(layout.along)
         if n_fields:
@@ -118,11 +119,12 @@ class LatentModels:
                 np.add.at(cross, layout.place * n_fields + k, weighted)
             banded.solve_lower(there.factors.band, cross)
             gram -= cross.T @ cross
-        n_first = 1 + layout.border.shape[1]
+        n_first = 1 + layout.n_beside
         prior = inner.prior(parts, dispersion, precision)[1]
-        if layout.border.shape[1]:
+        if layout.n_beside:
             gram[1:n_first, 1:n_first] += prior[1 + len(places) :, 1 + len(places) :]
-        left = np.linalg.solve(gram[:n_first, :n_first], gram[:n_first, n_first:])
+        # Where a field is as good as the intercept, nothing is left of the latter but rounding.
+        left = np.linalg.lstsq(gram[:n_first, :n_first], gram[:n_first, n_first:], rcond=None)[0]
         gram = gram[n_first:, n_first:] - gram[n_first:, :n_first] @ left
         own = precision * inner.unit(dispersion) * inner.squares(scales)
         return _as_surrogate(gram, own, places, found.log_marginal)

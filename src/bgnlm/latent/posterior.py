@@ -98,7 +98,7 @@ class LatentPosterior:
         fit = inner, inner.evaluate(np.array(entry.hyperparameters), inner.start())
         if not np.isfinite(fit[1].log_integrand):  # its factors are not those of a mode
             raise DataError(f"No mode was found of a model with hyperparameters {entry.hyperparameters}. Fit again.")
-        size = sum(part.size for part in (*fit[1].factors, *fit[1].mode)) + inner.border.size
+        size = sum(part.size for part in (*fit[1].factors, *fit[1].mode)) + inner.n_border * len(inner.y)
         if size * len(self.entries) < _HELD:
             self._fits[number] = fit
         return fit
@@ -219,7 +219,7 @@ class LatentPosterior:
         n_rows, layout = unit.shape[1], inner.layout
         n_fields = len(layout.along)
         nodes, loadings = np.zeros((n_rows, 2 * n_fields), np.int64), np.zeros((n_rows, 2 * n_fields))
-        border, extra = np.zeros((len(inner.border), n_rows)), np.zeros(n_rows)
+        border, extra = np.zeros((inner.n_border, n_rows)), np.zeros(n_rows)
         border[0], border[1 : 1 + inner.n_slopes] = 1.0, unit
         first = 1 + inner.n_slopes
         for c, (component, here, hyperparameters) in enumerate(self._present(number, inner, places)):

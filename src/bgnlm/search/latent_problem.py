@@ -7,7 +7,7 @@ import numpy as np
 
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.features import Transform, inputs_of, parse
-from bgnlm.latent.fields import Gamma
+from bgnlm.latent.hyperpriors import Gamma
 from bgnlm.latent.inner import LatentResponse, SlopePrior, check_intercept
 from bgnlm.latent.layout import Placed
 from bgnlm.latent.models import LatentModels
