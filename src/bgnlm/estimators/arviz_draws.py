@@ -1,5 +1,6 @@
 """Posterior draws of a fitted estimator in the container of ArviZ."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,15 +44,17 @@ def to_arviz(
         if y is not None:
             groups["observed_data"] = _by_row(xarray, name, _observed(estimator, y, len(rows.X)), ())
     for group in groups.values():
-        group.attrs.update(_attributes(estimator))
+        group.attrs.update(_attributes())
     # Since version 1 the container of ArviZ is the tree of xarray.
     return az.InferenceData(**groups) if hasattr(az, "InferenceData") else xarray.DataTree.from_dict(groups)
 
 
 def _modules() -> tuple[Any, Any]:
     try:
-        import arviz
-        import xarray
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of what its next version changes
+            import arviz
+            import xarray
     except ImportError as error:
         raise MissingExtraError(
             "to_arviz needs ArviZ, which is not installed. Run: pip install 'bgnlm[arviz]'"
@@ -140,7 +143,7 @@ def _by_row(xarray: Any, name: str, values: AnyArray, dims: tuple[str, ...]) -> 
     return xarray.Dataset({name: ([*dims, "row"], values)}, coords)
 
 
-def _attributes(estimator: Any) -> dict[str, str]:
+def _attributes() -> dict[str, str]:
     from bgnlm._version import __version__
 
     return {"inference_library": "bgnlm", "inference_library_version": __version__}

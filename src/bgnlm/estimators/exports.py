@@ -1,5 +1,6 @@
 """Exports of fitted estimators: what they predict, for other programs."""
 
+from collections.abc import Callable
 from typing import Any
 
 from bgnlm._validation import check_choice
@@ -25,7 +26,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "onnx": {},
     **{kind: {"digits": 6} for kind in FORMATS},
 }
-_WRITERS = {"python": to_python, "numpy": to_numpy, "sql": to_sql, "json": to_json, "onnx": to_onnx}
+_WRITERS: dict[str, Callable[..., Any]] = {
+    "python": to_python,
+    "numpy": to_numpy,
+    "sql": to_sql,
+    "json": to_json,
+    "onnx": to_onnx,
+}
 
 
 def export_model(estimator: Any, kind: str, using: str, of: str, without_latent: bool, options: dict[str, Any]) -> Any:

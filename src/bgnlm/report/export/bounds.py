@@ -31,7 +31,10 @@ ANY_INPUT = Bounds(-LARGEST, LARGEST)
 INDICATOR = Bounds(0.0, 1.0)
 _UNKNOWN = Bounds(-math.inf, math.inf, nan=True)
 _RANGES = {
-    **{"tanh": (-1.0, 1.0), "erf": (-1.0, 1.0), "erfc": (0.0, 2.0), "sign": (-1.0, 1.0)},
+    "tanh": (-1.0, 1.0),
+    "erf": (-1.0, 1.0),
+    "erfc": (0.0, 2.0),
+    "sign": (-1.0, 1.0),
     "atan": (-math.pi / 2, math.pi / 2),
 }
 _RISING = ("neg", "exp", "expm1", "floor", "ceil", "asinh", "max", "min", "add", "sub")
@@ -74,7 +77,7 @@ def _of_operation(op: str, args: list[Bounds]) -> Bounds:
 
 def _corners(op: str, args: list[Bounds], nan: bool) -> Bounds:
     """Bounds of an operation that is monotone in each argument: its values at the ends."""
-    ends = [(args[0].low,), (args[0].high,)]
+    ends: list[tuple[float, ...]] = [(args[0].low,), (args[0].high,)]
     if len(args) == 2:
         ends = [(a, b) for a in args[0][:2] for b in args[1][:2]]
     values = [float(OPERATIONS[op](*(np.float64(end) for end in each))) for each in ends]
@@ -141,6 +144,10 @@ def _finite(value: Bounds, low: Bounds, high: Bounds, middle: Bounds) -> Bounds:
     return Bounds(min(*ends, max(value.low, -largest)), max(*ends, min(value.high, largest)))
 
 
+def _clipped(value: Bounds, low: Bounds, high: Bounds) -> Bounds:
+    return Bounds(min(max(value.low, low.low), high.high), max(min(value.high, high.high), low.low))
+
+
 _SPECIAL: dict[str, Callable[..., Bounds]] = {
     "div": _quotient,
     "pow": _power,
@@ -151,6 +158,7 @@ _SPECIAL: dict[str, Callable[..., Bounds]] = {
     "abs": _absolute,
     "sin": _wave,
     "cos": _wave,
+    "clip": _clipped,
     "where": _either,
     "finite": _finite,
 }

@@ -1,12 +1,13 @@
 """Expressions as values: what a feature computes, in few elementary operations that every language has.
 
 Numbers are those of IEEE 754: 1/0 is infinite, 0/0 is NaN, and a comparison with NaN is false. Equal expressions are
-equal values, so that a writer computes them once.
+one object, so that a writer computes them once.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -45,6 +46,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
     "max": np.maximum,
     "min": np.minimum,
+    "clip": np.clip,
     "where": np.where,
     "lt": np.less,
     "le": np.less_equal,
@@ -61,29 +63,31 @@ CONDITIONS = frozenset({"lt", "le", "gt", "ge", "eq", "and", "or", "not", "isnan
 _NO_FOLDING = CONDITIONS | {"where", "finite"}
 
 
+_NODES: WeakValueDictionary[tuple[Any, ...], "Node"] = WeakValueDictionary()
+
+
 class Node:
     """An operation on other nodes, a number ("const") or the value of a column ("input", by its name)."""
 
-    __slots__ = ("_hash", "args", "op", "value")
+    __slots__ = ("__weakref__", "args", "op", "value")
 
-    def __init__(self, op: str, args: tuple["Node", ...] = (), value: float | str | None = None) -> None:
-        self.op, self.args, self.value = op, args, value
-        self._hash = hash((op, args, value))
+    op: str
+    args: tuple["Node", ...]
+    value: float | str | None
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Node) or self._hash != other._hash:
-            return False
+    # Equal nodes are one object: to compare two trees would take time that grows with the power of their depth.
+    def __new__(cls, op: str, args: tuple["Node", ...] = (), value: float | str | None = None) -> "Node":
         # Numbers by their text: 0.0 and -0.0 differ, NaN is itself.
-        return self.op == other.op and repr(self.value) == repr(other.value) and self.args == other.args
+        key = (op, args, repr(value))
+        found = _NODES.get(key)
+        if found is None:
+            found = super().__new__(cls)
+            found.op, found.args, found.value = op, args, value
+            _NODES[key] = found
+        return found
 
     def __repr__(self) -> str:
-        inside = [repr(self.value)] if self.value is not None else list(map(repr, self.args))
-        return f"{self.op}({', '.join(inside)})"
+        return f"<Node {self.op} of {self.value if self.value is not None else len(self.args)}>"
 
     def __add__(self, other: Any) -> "Node":
         return apply("add", self, other)

@@ -9,7 +9,7 @@ import numpy as np
 from bgnlm._version import __version__
 from bgnlm.features import render
 from bgnlm.posterior.average import ModelAverage
-from bgnlm.report.export.graph import Node
+from bgnlm.report.export.graph import Node, column, in_order
 from bgnlm.report.export.program import FARTHEST_INPUT, Part, Program, SourceColumn, StandardFeature, inverse_link
 from bgnlm.report.export.symbols import expression_of
 
@@ -24,7 +24,9 @@ def to_json(program: Program, *, with_uncertainty: bool) -> str:
 def to_document(program: Program, *, with_uncertainty: bool) -> dict[str, Any]:
     """The document in values that JSON knows."""
     bounds = program.bounds
-    eta = Node("input", value="eta")
+    roots = [expression_of(one.feature, bounds) for one in program.features]
+    steps, places = _steps(roots)
+    mean = inverse_link(program.link, column("eta"))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -32,7 +34,7 @@ def to_document(program: Program, *, with_uncertainty: bool) -> dict[str, Any]:
         "response": program.response,
         "family": program.family,
         "link": program.link,
-        "inverse_link": tree(inverse_link(program.link, eta)),
+        "inverse_link": _steps([mean])[0],
         "using": program.using,
         "of": program.of,
         "classes": None if program.classes is None else list(program.classes),
@@ -40,18 +42,25 @@ def to_document(program: Program, *, with_uncertainty: bool) -> dict[str, Any]:
         "has_names": program.has_names,
         "largest_input": FARTHEST_INPUT,
         "columns": [_column(one) for one in program.columns],
-        "features": [_feature(one, tree(expression_of(one.feature, bounds))) for one in program.features],
+        "steps": steps,
+        "features": [_feature(one, places[root]) for one, root in zip(program.features, roots, strict=True)],
         "parts": [_part(program, part, with_uncertainty) for part in program.parts],
     }
 
 
-def tree(root: Node) -> Any:
-    """An expression: a number, ["column", name], or an operation with what it is applied to."""
-    if root.op == "input":
-        return ["column", root.value]
-    if isinstance(root.value, float):
-        return _number(root.value)
-    return [root.op, *map(tree, root.args)]
+def _steps(roots: list[Node]) -> tuple[list[Any], dict[Node, int]]:
+    """Expressions step by step: a number, a column, or an operation on the results of earlier steps."""
+    places: dict[Node, int] = {}
+    steps: list[Any] = []
+    for node in in_order(roots):
+        places[node] = len(steps)
+        if node.op == "input":
+            steps.append(["column", node.value])
+        elif isinstance(node.value, float):
+            steps.append(["number", _number(node.value)])
+        else:
+            steps.append([node.op, *(places[one] for one in node.args)])
+    return steps, places
 
 
 def _number(value: float) -> float | str:
@@ -71,9 +80,9 @@ def _column(one: SourceColumn) -> dict[str, Any]:
     }
 
 
-def _feature(one: StandardFeature, expression: Any) -> dict[str, Any]:
+def _feature(one: StandardFeature, step: int) -> dict[str, Any]:
     numbers = {name: getattr(one, name) for name in ("minimum", "maximum", "median", "centre", "scale")}
-    return {"text": render(one.feature), "expression": expression, **numbers}
+    return {"text": render(one.feature), "step": step, **numbers}
 
 
 def _part(program: Program, part: Part, with_uncertainty: bool) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from bgnlm._version import __version__
 from bgnlm.errors import MissingExtraError
 from bgnlm.report.export.graph import Node, column, in_order
 from bgnlm.report.export.lowering import lowered
-from bgnlm.report.export.program import FARTHEST_INPUT, Program, SourceColumn, free_name, free_prefix, inverse_link, output_names
+from bgnlm.report.export.program import (
+    FARTHEST_INPUT,
+    Program,
+    SourceColumn,
+    free_name,
+    free_prefix,
+    inverse_link,
+    output_names,
+)
 
 _OPSET, _IR_VERSION = 19, 9  # the first with comparisons of texts
 # Those that onnxruntime has for double precision; the rest is written in these.
@@ -29,6 +37,7 @@ _OPERATORS = {
     "sin": "Sin",
     "cos": "Cos",
     "tanh": "Tanh",
+    "clip": "Clip",
     "where": "Where",
     "lt": "Less",
     "le": "LessOrEqual",
@@ -126,7 +135,9 @@ class _Graph:
             for coded, level in zip(own, one.levels, strict=True):
                 found = self._add("Equal", value, self._constant(level, as_text=True))
                 self._names[column(coded)] = self._add("Cast", found, to=types.DOUBLE)
-            refused = gone if one.fill is None and "" not in (one.reference, *one.levels) else self._add("Xor", gone, gone)
+            refused = (
+                gone if one.fill is None and "" not in (one.reference, *one.levels) else self._add("Xor", gone, gone)
+            )
         else:
             value = self._input(one.name, types.DOUBLE)
             gone = self._add("IsNaN", value)
@@ -200,7 +211,9 @@ class _Graph:
         axis = self._constant(np.array([1]))
         totals = self._add("ReduceSum", shares, axis, keepdims=1)
         is_positive = self._add("Greater", totals, self._constant(np.float64(0.0)))
-        return self._add("Where", is_positive, self._add("Div", shares, totals), self._constant(np.float64(1 / n_classes)))
+        return self._add(
+            "Where", is_positive, self._add("Div", shares, totals), self._constant(np.float64(1 / n_classes))
+        )
 
     def _guarded(self, result: str, refused: list[str]) -> None:
         """NaN in rows that `predict` refuses."""
@@ -211,5 +224,3 @@ class _Graph:
             anywhere = self._add("Unsqueeze", anywhere, self._constant(np.array([1])))
         nothing = self._constant(np.float64(np.nan))
         self._nodes.append(self._onnx.helper.make_node("Where", [anywhere, nothing, result], [self._output]))
-
-

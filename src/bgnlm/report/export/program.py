@@ -134,7 +134,7 @@ def _standardised(feature: StandardFeature, value: Node) -> Node:
 
 def clip(value: Node, limit: float) -> Node:
     """Keep a value within limits."""
-    return apply("min", apply("max", value, -limit), limit)
+    return apply("clip", value, -limit, limit)
 
 
 def inverse_link(link: str, eta: Node) -> Node:
@@ -147,7 +147,7 @@ def inverse_link(link: str, eta: Node) -> Node:
         case "probit":
             return 0.5 * apply("erfc", eta * -math.sqrt(0.5))
         case "cloglog":
-            return -apply("expm1", -apply("exp", apply("min", eta, FARTHEST)))
+            return -apply("expm1", -apply("exp", clip(eta, FARTHEST)))
         case _:
             return apply("exp", clip(eta, FARTHEST))
 
@@ -204,7 +204,7 @@ def make_program(
     """Collect the models of one or several searches; features that they share are there once."""
     if any(average.latent is not None for average in averages) and not without_latent:
         raise SettingError(
-            "This model has latent components, whose effects depend on all the training positions and are not exported. "
+            "This model has latent components, whose effects depend on all training positions and are not exported. "
             "without_latent=True exports the part of the features: what is predicted for groups not seen in training, "
             "and far from the training positions."
         )

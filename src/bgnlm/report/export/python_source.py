@@ -43,9 +43,9 @@ _TEMPLATES = {
     "erf": "math.erf({0})",
     "erfc": "math.erfc({0})",
     "max": "_max({0}, {1})",
-    "max!": "{0}",
     "min": "_min({0}, {1})",
-    "min!": "{0}",
+    "clip": "min(max({0}, {1}), {2})",
+    "clip!": "{0}",
     "where": "({1} if {0} else {2})",
     "lt": "({0} < {1})",
     "le": "({0} <= {1})",
@@ -303,4 +303,3 @@ def write_number(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "math.inf", "-inf": "(-math.inf)", "nan": "math.nan"}[repr(value)]
     return repr(value) if value >= 0.0 and repr(value)[0] != "-" else f"({value!r})"
-

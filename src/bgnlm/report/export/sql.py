@@ -56,9 +56,11 @@ _TEMPLATES = {
     "floor": "floor({0})",
     "ceil": "ceil({0})",
     "max": "CASE WHEN {0} >= {1} THEN {0} WHEN {1} >= {0} THEN {1} END",
-    "max!": "{0}",
+    "max!": "CASE WHEN {0} >= {1} THEN {0} ELSE {1} END",
     "min": "CASE WHEN {1} >= {0} THEN {0} WHEN {0} >= {1} THEN {1} END",
-    "min!": "{0}",
+    "min!": "CASE WHEN {0} <= {1} THEN {0} ELSE {1} END",
+    "clip": "CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END",
+    "clip!": "{0}",
     "where": "CASE WHEN {0} THEN {1} ELSE {2} END",
     **{
         op: f"({{0}} {sign} {{1}} AND {{0}} <= 1e999 AND {{1}} <= 1e999)"
@@ -97,8 +99,8 @@ def to_sql(program: Program, *, table: str | None, keep: Sequence[str], offset: 
         stages.add(Assignment(columns[coded], text, used))
     writer = Writer(_TEMPLATES, write_number, columns, program.bounds, prefix=f"{prefix}v", longest=_LONGEST)
     outputs = _outputs(program, offset, writer)
-    for one in writer.assignments:
-        stages.add(one)
+    for assignment in writer.assignments:
+        stages.add(assignment)
     refused = " OR ".join(found for one in program.used_columns if (found := _refused(one, raw[one.name])))
     if refused:
         stages.add(Assignment(f"{prefix}ok", f"CASE WHEN {refused} THEN 0 ELSE 1 END", used))

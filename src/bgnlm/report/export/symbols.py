@@ -20,8 +20,15 @@ _PLAIN = (
     *("erf", "erfc", "sign", "floor"),
 )
 _RENAMED = {
-    **{"Abs": "abs", "ceiling": "ceil", "Pow": "pow", "Not": "not"},
-    **{"Eq": "eq", "Lt": "lt", "Le": "le", "Gt": "gt", "Ge": "ge"},
+    "Abs": "abs",
+    "ceiling": "ceil",
+    "Pow": "pow",
+    "Not": "not",
+    "Eq": "eq",
+    "Lt": "lt",
+    "Le": "le",
+    "Gt": "gt",
+    "Ge": "ge",
 }
 _FOLDED = {"Add": "add", "Mul": "mul", "Max": "max", "Min": "min", "And": "and", "Or": "or"}
 _NUMBERS = {"pi": math.pi, "E": math.e, "oo": math.inf, "nan": math.nan}

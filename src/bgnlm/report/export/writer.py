@@ -133,9 +133,7 @@ def _is_safe(node: Node, bounds: Mapping[Node, Bounds]) -> bool:
             return not args[1].has(0.0) and not args[1].nan
         case "finite" | "sin" | "cos":
             return args[0].is_finite
-        case "max":
-            return args[0].low >= args[1].high and not args[0].nan
-        case "min":
-            return args[0].high <= args[1].low and not args[0].nan
+        case "clip":
+            return args[1].low <= args[0].low and args[0].high <= args[2].high
         case _:
             return not any(one.nan for one in args)
