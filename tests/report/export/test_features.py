@@ -144,7 +144,9 @@ def test_every_transform_on_its_own(run, name):
 
 
 @every_language
-@pytest.mark.parametrize("text", ["step(a*inverse(a))", "relu(a*inverse(a))", "above_median(a*inverse(a), 0.5)", "fp_1_log(a*inverse(a))"])
+@pytest.mark.parametrize(
+    "text", ["step(a*inverse(a))", "relu(a*inverse(a))", "above_median(a*inverse(a), 0.5)", "fp_1_log(a*inverse(a))"]
+)
 def test_what_is_not_defined_stays_so(run, text):
     """0 * (1/0) is NaN, which no comparison may turn into a number."""
     X = np.array([[0.0], [2.0]])
@@ -178,7 +180,9 @@ def test_a_transform_of_ones_own_with_a_sympy_form(run):
     )
     odd = Transform(
         "my_odd",
-        lambda x: np.where((x > -1) & ~(x == 0.5), np.tan(x) + np.arcsinh(x) + np.sign(x), np.floor(x) + np.ceil(x / 3)),
+        lambda x: np.where(
+            (x > -1) & ~(x == 0.5), np.tan(x) + np.arcsinh(x) + np.sign(x), np.floor(x) + np.ceil(x / 3)
+        ),
         sympy=lambda sp, x: sp.Piecewise(
             (sp.tan(x) + sp.asinh(x) + sp.sign(x), sp.And(x > -1, sp.Ne(x, 0.5))),
             (sp.floor(x) + sp.ceiling(x / sp.Rational(3)), True),
@@ -187,9 +191,7 @@ def test_a_transform_of_ones_own_with_a_sympy_form(run):
     inverse = Transform(
         "my_inverse",
         lambda x: np.arcsin(x) + np.arccos(x) * np.arctanh(x) + np.arccosh(1 + x**2) + np.sinh(x) - np.cosh(x),
-        sympy=lambda sp, x: (
-            sp.asin(x) + sp.acos(x) * sp.atanh(x) + sp.acosh(1 + x**2) + sp.sinh(x) - sp.cosh(x)
-        ),
+        sympy=lambda sp, x: sp.asin(x) + sp.acos(x) * sp.atanh(x) + sp.acosh(1 + x**2) + sp.sinh(x) - sp.cosh(x),
     )
     X = np.array([[-3.0], [-0.4], [0.3], [0.5], [0.9], [25.0], [40.0]])
     for transform in (softplus, odd, inverse):
