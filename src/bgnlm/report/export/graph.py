@@ -75,8 +75,8 @@ class Node:
     args: tuple["Node", ...]
     value: float | str | None
 
-    # Equal nodes are one object: to compare two trees would take time that grows with the power of their depth.
     def __new__(cls, op: str, args: tuple["Node", ...] = (), value: float | str | None = None) -> "Node":
+        """Find the node, or make it: equal ones are one object, so that comparing trees of any depth is cheap."""
         # Numbers by their text: 0.0 and -0.0 differ, NaN is itself.
         key = (op, args, repr(value))
         found = _NODES.get(key)
