@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from bgnlm import BGNLMClassifier, BGNLMRegressor, Grouped, SearchConfig
+from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
 from bgnlm.errors import DataError, SettingError
+from bgnlm.latent import Grouped
 
 QUICK = {"search": SearchConfig(n_populations=3), "n_chains": 1, "random_state": 0}
 
@@ -79,10 +80,9 @@ def test_classes(az, data, n_classes):
 def test_latent_components_are_among_the_features(az, data):
     X, y = data
     group = np.arange(60) % 5
-    model = BGNLMRegressor(latent=[Grouped(3)], **QUICK).fit(
-        np.column_stack([X, group]), y + np.array([3, -3, 0, 1, -1])[group]
-    )
-    drawn = model.to_arviz(np.column_stack([X, group]), n_draws=50, random_state=1)
+    table, effects = np.column_stack([X, group]), np.array([3, -3, 0, 1, -1])
+    model = BGNLMRegressor(latent=[Grouped(3)], **QUICK).fit(table, y + effects[group])
+    drawn = model.to_arviz(table, n_draws=50, random_state=1)
     name = model.components_["component"][0]
     assert float(drawn["posterior"]["inclusion"].sel(feature=name).mean()) > 0.9
     assert "coefficient" not in drawn["posterior"]

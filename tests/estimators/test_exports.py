@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from bgnlm import BGNLMClassifier, BGNLMRegressor, Grouped, SearchConfig, Transform, load
-from bgnlm.errors import FeatureError, SettingError
+from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig, Transform, load
+from bgnlm.errors import BgnlmWarning, FeatureError, SettingError
+from bgnlm.latent import Grouped
 from bgnlm.search import ProjectionWeights
 from tests.naive_glm import PAIRS
 from tests.report.export.languages import (
-    Refused,
+    RefusedError,
     fetched,
     from_json,
     function,
@@ -82,7 +83,7 @@ def new_rows():
 
 def predicted(model, X, **settings):
     predict = model.predict_proba if isinstance(model, BGNLMClassifier) else model.predict
-    with pytest.warns(UserWarning):  # unseen levels, features beyond their range
+    with pytest.warns(BgnlmWarning):  # unseen levels, features beyond their range
         return predict(X, **settings)
 
 
@@ -125,11 +126,9 @@ def test_sql(family, link, using):
         database.execute('CREATE TABLE "my ""table""" AS SELECT * FROM frame')
         close(fetched(database.execute(query).fetchall()), want, 1e-6)
         if using == "best" and family != "three":
-            one = model.export("sql", using)
-            close(
-                fetched(database.execute(f'SELECT id, {one} FROM "my ""table"""').fetchall())[:, 0], want[:, -1], 1e-6
-            )
-            close(fetched(sqlite.execute(f'SELECT id, {one} FROM "my ""table"""').fetchall())[:, 0], want[:, -1], 1e-6)
+            one = f'SELECT id, {model.export("sql", using)} FROM "my ""table"""'
+            close(fetched(database.execute(one).fetchall())[:, 0], want[:, -1], 1e-6)
+            close(fetched(sqlite.execute(one).fetchall())[:, 0], want[:, -1], 1e-6)
 
 
 @cases
@@ -173,14 +172,14 @@ def test_without_names_columns_go_by_their_place():
 
 
 def test_what_predict_refuses_is_refused():
-    model, X = small(lambda rng, X: X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=len(X)))
+    model, _ = small(lambda rng, X: X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=len(X)))
     one, many = function(model.export("python")), function(model.export("numpy"))
     for bad in (math.nan, None, math.inf, 1e200, -1e308):
         with pytest.raises(ValueError, match="column 'x1' must"):
             one([bad, 1.0])
         with pytest.raises(ValueError, match="column 'x1' must"):
             many(np.array([[bad, 1.0], [1.0, 1.0]], dtype=object))
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             from_json(model.export("json"), {"x1": bad, "x2": 1.0})
         rows = [[0, bad, 1.0], [1, 1.0, 1.0]]
         found = sqlite_table("t", ["id", "x1", "x2"], rows).execute(model.export("sql", table="t", keep=["id"]))
@@ -374,7 +373,7 @@ def test_what_can_be_asked_for():
 
 def test_a_transform_of_ones_own_needs_a_form():
     bump = Transform("bump_of", lambda x: np.exp(-((3 * x - 3) ** 4)))
-    model, _ = small(lambda rng, X: np.exp(-((3 * X[:, 0] - 3) ** 4)), transforms=[bump])
+    model, _ = small(lambda _, X: np.exp(-((3 * X[:, 0] - 3) ** 4)), transforms=[bump])
     assert "bump_of" in model.export("text", "best")
     with pytest.raises(FeatureError, match="bump_of cannot be exported"):
         model.export("sql", "best")

@@ -33,14 +33,15 @@ OPERATIONS = {
     "isnan": math.isnan,
     "erf": math.erf,
     "erfc": math.erfc,
-    **{name: lambda x, f=getattr(np, name): float(f(x)) for name in ("exp", "expm1", "log", "log1p", "sin", "cos")},
-    **{name: lambda x, f=getattr(np, name): float(f(x)) for name in ("tan", "sinh", "cosh", "tanh")},
-    **{f"a{name}": lambda x, f=getattr(np, f"arc{name}"): float(f(x)) for name in ("sin", "cos", "tan", "sinh")},
-    **{f"a{name}": lambda x, f=getattr(np, f"arc{name}"): float(f(x)) for name in ("cosh", "tanh")},
+    **{
+        name: getattr(np, name)
+        for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+    },
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
 }
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A value that the model does not take."""
 
 
@@ -68,13 +69,13 @@ def coded(document, row):
         value = row[column["name"]]
         gone = is_missing(value)
         if gone and column["fill"] is None:
-            raise Refused(column["name"])
+            raise RefusedError(column["name"])
         if column["kind"] == "categorical":
             numbers = [float(not gone and str(value) == level) for level in column["levels"]]
         else:
             numbers = [float(column["fill"] if gone else value)]
             if not abs(numbers[0]) <= document["largest_input"]:
-                raise Refused(column["name"])
+                raise RefusedError(column["name"])
         if column["indicator"]:
             numbers.append(float(gone))
         found.update(zip(column["coded"], numbers, strict=True))

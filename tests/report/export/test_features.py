@@ -144,11 +144,10 @@ def test_every_transform_on_its_own(run, name):
 
 
 @every_language
-@pytest.mark.parametrize(
-    "text", ["step(a*inverse(a))", "relu(a*inverse(a))", "above_median(a*inverse(a), 0.5)", "fp_1_log(a*inverse(a))"]
-)
-def test_what_is_not_defined_stays_so(run, text):
+@pytest.mark.parametrize("transform", ["step(#)", "relu(#)", "above_median(#, 0.5)", "fp_1_log(#)"])
+def test_what_is_not_defined_stays_so(run, transform):
     """0 * (1/0) is NaN, which no comparison may turn into a number."""
+    text = transform.replace("#", "a*inverse(a)")
     X = np.array([[0.0], [2.0]])
     found = run(parse(text), X, ["a"])
     assert found[0] == MIDDLE
@@ -206,7 +205,7 @@ def test_a_transform_without_a_form_says_how_to_give_one():
     with pytest.raises(FeatureError, match="do not know the function besselj of SymPy"):
         expression_of(modify(bessel, parse("x")))
     with pytest.raises(FeatureError, match="no truth value"):
-        expression_of(modify(Transform("branch", np.sin, sympy=lambda sp, x: x if x > 0 else -x), parse("x")))
+        expression_of(modify(Transform("branch", np.sin, sympy=lambda _, x: x if x > 0 else -x), parse("x")))
     with pytest.raises(FeatureError, match="cut point of hinge_up"):
         expression_of(parse("hinge_up(x)"))
 
