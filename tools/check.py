@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
 TESTS = ["pytest", "-n", "2"]
-TESTED_EXTRAS = ("sympy", "dask", "data", "parquet", "plot")
+TESTED_EXTRAS = ("sympy", "dask", "data", "parquet", "plot", "onnx", "arviz")
 
 Passed = bool | None
 """Whether a step passed; None if it does not apply here."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from bgnlm._version import __version__
 from bgnlm.cli.console import escape_what_cannot_be_shown, tell, warnings_as_lines
+from bgnlm.cli.export import add_export
 from bgnlm.cli.fit import add_fit
 from bgnlm.cli.options import DESCRIBED
 from bgnlm.cli.predict import add_predict
@@ -21,6 +22,7 @@ examples:
   bgnlm fit planets.csv --target axis --out axis.bgnlm
   bgnlm show axis.bgnlm
   bgnlm predict axis.bgnlm new.csv --out predictions.csv
+  bgnlm export axis.bgnlm --as sql
 
 `bgnlm COMMAND --help` explains a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bgnlm {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
-    for add in (add_fit, add_predict, add_show):
+    for add in (add_fit, add_predict, add_show, add_export):
         add(commands)
     return parser
 

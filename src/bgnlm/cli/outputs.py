@@ -70,9 +70,14 @@ def save_elsewhere(model: Any) -> str:
 
 def write_table(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write a table in the format that the ending of the name tells: Parquet, or CSV."""
+    write_bytes(path, _as_bytes(path.lower(), columns))
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file; what a link points to is replaced, not the link, and a device is written to."""
     from bgnlm.persistence import write_whole
 
-    target, content = Path(os.path.realpath(path)), _as_bytes(path.lower(), columns)
+    target = Path(os.path.realpath(path))
     if _is_device(target):
         target.write_bytes(content)
     else:

@@ -206,16 +206,22 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
             raise SettingError(f"of must be 'response' or 'mean'; got {of!r}.")
         rng = generator(random_state)
         shares = _normalised(self._draws(self._rows(X, offset), n_draws, "mean", using, rng))
-        if of == "mean":
-            return shares
-        drawn = (rng.random((*shares.shape[:2], 1)) > np.cumsum(shares, axis=2)[:, :, :-1]).sum(axis=2)
-        return np.asarray(self.classes_[drawn])
+        return shares if of == "mean" else np.asarray(self.classes_[_drawn(rng, shares)])
+
+    def _drawn_classes(self, rng: np.random.Generator, each: Sequence[FloatArray]) -> AnyArray:
+        """Numbers of classes drawn by the probabilities of each class against the rest."""
+        return _drawn(rng, _normalised(each))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Share of rows whose class is predicted right."""
         from sklearn.metrics import accuracy_score
 
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
+
+
+def _drawn(rng: np.random.Generator, shares: FloatArray) -> AnyArray:
+    """Numbers of classes: (draws, rows)."""
+    return np.asarray((rng.random((*shares.shape[:2], 1)) > np.cumsum(shares, axis=2)[:, :, :-1]).sum(axis=2))
 
 
 def _normalised(each: Sequence[FloatArray]) -> FloatArray:

@@ -106,7 +106,7 @@ add_to_library(
             lambda x: np.sin(_DEGREE * x),
             derivative=lambda x: _DEGREE * np.cos(_DEGREE * x),
             latex=r"\sin\left(\tfrac{\pi}{180}\left(#1\right)\right)",
-            sympy=lambda sp, x: sp.sin(sp.pi * x / 180),
+            sympy=lambda sp, x: sp.sin(sp.pi / 180 * x),
             smooth=True,
         ),
         Transform(
@@ -114,7 +114,7 @@ add_to_library(
             lambda x: np.cos(_DEGREE * x),
             derivative=lambda x: -_DEGREE * np.sin(_DEGREE * x),
             latex=r"\cos\left(\tfrac{\pi}{180}\left(#1\right)\right)",
-            sympy=lambda sp, x: sp.cos(sp.pi * x / 180),
+            sympy=lambda sp, x: sp.cos(sp.pi / 180 * x),
             smooth=True,
         ),
         Transform(
@@ -162,7 +162,7 @@ add_to_library(
             lambda x: x * _normal_cdf(x),
             derivative=lambda x: _normal_cdf(x) + x * _normal_density(x),
             latex=r"\operatorname{gelu}\left(#1\right)",
-            sympy=lambda sp, x: x * (1 + sp.erf(x / sp.sqrt(2))) / 2,
+            sympy=lambda sp, x: x * sp.erfc(-x / sp.sqrt(2)) / 2,
             smooth=True,
         ),
         Transform(

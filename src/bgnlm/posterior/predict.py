@@ -26,7 +26,7 @@ _HERMITE = 11  # nodes of the normal distribution
 _CELLS = 32  # of the linear predictor, which stand for its distribution
 _NARROWEST = 1e-12  # spread, as a share of the location
 _NEGLIGIBLE = 1e-5
-_FARTHEST_OUT = 1e100  # standard deviations from the training data; its square is still a number
+FARTHEST_OUT = 1e100  # standard deviations from the training data; its square is still a number
 _SMALLEST_WIDTH = 1e-290
 _WHOLE = 1e-9  # successes
 _ALIKE = 0.4  # dispersions within this factor, as a logarithm, share one in quantiles
@@ -169,7 +169,7 @@ def _response_mixtures(average: ModelAverage, rows: Rows) -> Iterator[tuple[slic
     for here in _located(average, rows):
         places, masses = np.empty((2, len(groups), len(here.location), _CELLS))
         # Cells need a width: absurd coefficients put models where numbers are further apart than the models are wide.
-        location = np.clip(np.nan_to_num(here.location), -_FARTHEST_OUT, _FARTHEST_OUT)
+        location = np.clip(np.nan_to_num(here.location), -FARTHEST_OUT, FARTHEST_OUT)
         spread = np.maximum(here.spread, _NARROWEST * np.abs(location))
         for g, probabilities in enumerate(groups):
             kernels.mixture_masses(location, spread, probabilities, normal, _NEGLIGIBLE, places[g], masses[g])
@@ -240,18 +240,28 @@ def _standard_quantiles(degrees: FloatArray, levels: FloatArray) -> FloatArray:
     return np.asarray(np.clip(np.array(rows), -np.sinh(kernels.FAR), np.sinh(kernels.FAR)))
 
 
-def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows, n_draws: int, of: str) -> FloatArray:
-    """Draw models and coefficients, and with them the means, or responses, at all rows: (draws, rows)."""
-    average = average.mixture or average
+class Draws(NamedTuple):
+    """Draws from the posterior: models, intercept and slopes of standardised columns, and scales of the noise."""
+
+    models: IntArray
+    coefficients: FloatArray
+    noise: FloatArray
+
+
+def draw_models(rng: np.random.Generator, average: ModelAverage, n_draws: int) -> IntArray:
+    """Draw models by their probabilities."""
     counts = rng.multinomial(n_draws, average.probabilities / average.probabilities.sum())
     models = np.repeat(np.arange(len(average)), counts)
     rng.shuffle(models)
-    if average.latent is not None:
-        out, noise = _draw_latent(rng, average, average.latent, rows, models)
-        return _with_noise(rng, average, rows, out, noise, models, of)
-    draws = np.zeros((n_draws, len(average.features) + 1))
-    noise = np.zeros(n_draws)
-    for m in np.flatnonzero(counts).tolist():
+    return models
+
+
+def draw_coefficients(rng: np.random.Generator, average: ModelAverage, models: IntArray) -> Draws:
+    """Draw the coefficients of drawn models; 0 for features that a model lacks."""
+    average = average.mixture or average
+    draws = np.zeros((len(models), len(average.features) + 1))
+    noise = np.zeros(len(models))
+    for m in np.unique(models).tolist():
         which = np.flatnonzero(models == m)
         alone = average.only(m)
         size = len(alone.coefficients)
@@ -265,11 +275,32 @@ def draw_predictive(rng: np.random.Generator, average: ModelAverage, rows: Rows,
         places = np.append(0, average.members_of(m) + 1)
         draws[which[:, None], places] = alone.coefficients + scale[:, None] * deviations
         noise[which] = scale
+    return Draws(models, draws, noise)
+
+
+def draw_predictive(
+    rng: np.random.Generator,
+    average: ModelAverage,
+    rows: Rows,
+    n_draws: int,
+    of: str,
+    drawn: Draws | None = None,
+) -> FloatArray:
+    """Draw models and coefficients, and with them the means, or responses, at all rows: (draws, rows).
+
+    With `drawn` these are the models and coefficients.
+    """
+    average = average.mixture or average
+    models = draw_models(rng, average, n_draws) if drawn is None else drawn.models
+    if average.latent is not None:
+        out, noise = _draw_latent(rng, average, average.latent, rows, models)
+        return _with_noise(rng, average, rows, out, noise, models, of)
+    drawn = draw_coefficients(rng, average, models) if drawn is None else drawn
     out = np.empty((n_draws, len(rows.X)))
     for here, columns in _columns(average, rows):
-        eta = draws[:, :1] + draws[:, 1:] @ columns + rows.offset[here]
+        eta = drawn.coefficients[:, :1] + drawn.coefficients[:, 1:] @ columns + rows.offset[here]
         out[:, here] = average.family.mean(eta)
-    return _with_noise(rng, average, rows, out, noise, models, of)
+    return _with_noise(rng, average, rows, out, drawn.noise, models, of)
 
 
 def _draw_latent(
@@ -353,4 +384,4 @@ def _columns(average: ModelAverage, rows: Rows) -> Iterator[tuple[slice, FloatAr
             columns = new.evaluate(rows.X[here], rows.names).T
             with np.errstate(over="ignore"):
                 standardised = (columns - average.centres[:, None]) / average.scales[:, None]
-            yield here, np.ascontiguousarray(np.clip(standardised, -_FARTHEST_OUT, _FARTHEST_OUT))
+            yield here, np.ascontiguousarray(np.clip(standardised, -FARTHEST_OUT, FARTHEST_OUT))
