@@ -105,6 +105,7 @@ _RULES: dict[str, Callable[..., Node]] = {
     "atan": _atan,
     "asin": _asin,
     "acos": lambda x: math.pi / 2 - apply("asin", x),
+    "cos": lambda x: 1.0 - 2.0 * apply("pow", apply("sin", x / 2.0), 2.0),
     "tan": lambda x: apply("sin", x) / apply("cos", x),
     "sinh": lambda x: (apply("exp", x) - apply("exp", -x)) / 2.0,
     "cosh": lambda x: (apply("exp", x) + apply("exp", -x)) / 2.0,

@@ -1,9 +1,8 @@
 """Exports as NumPy: a function of whole columns that needs nothing else."""
 
-from bgnlm.features import render
 from bgnlm.report.export.graph import column
 from bgnlm.report.export.program import Program, inverse_link
-from bgnlm.report.export.python_source import describe, module, read_columns, write_number
+from bgnlm.report.export.python_source import describe, feature_lines, module, read_columns, write_number
 from bgnlm.report.export.writer import Writer
 
 _LONGEST = 100
@@ -85,11 +84,8 @@ def to_numpy(program: Program, name: str) -> str:
     """Source text of a module with one function of a table and the offset of its rows."""
     reading, texts = read_columns(program, _READERS, "X", "np.asarray({value} == {level}, dtype=np.float64)")
     writer = Writer(_TEMPLATES, _number, texts, program.bounds, prefix="v", longest=_LONGEST)
-    columns = [text for text, _ in writer.write(program.standardised())]
-    body = [*reading, *(f"{one.name} = {one.text}" for one in writer.assignments)]
-    for j, (text, feature) in enumerate(zip(columns, program.features, strict=True)):
-        body.append(f"z{j} = {text}  # {render(feature.feature, 6)}")
-    body += _rows(program, len(columns))
+    body = [*reading, *feature_lines(program, writer)]
+    body += _rows(program)
     link = Writer(_TEMPLATES, _number, {"eta": "eta"}, {}, prefix="v", longest=_LONGEST)
     mean_text = link.write([inverse_link(program.link, column("eta"))])[0][0]
     inner = "".join(f"    {one.name} = {one.text}\n" for one in link.assignments)
@@ -104,11 +100,11 @@ def to_numpy(program: Program, name: str) -> str:
     return module("import numpy as np\n", _HELPERS, needed)
 
 
-def _rows(program: Program, n_columns: int) -> list[str]:
-    if not n_columns:
+def _rows(program: Program) -> list[str]:
+    if not program.features:
         first = repr(program.columns[0].name) if program.has_names else ":, 0"
         return [f"z = np.empty((len(X[{first}]), 0))"]
-    return [f"z = np.column_stack([{', '.join(f'z{j}' for j in range(n_columns))}])"]
+    return [f"z = np.column_stack([{', '.join(f'z{j}' for j in range(len(program.features)))}])"]
 
 
 def _table(program: Program, k: int) -> str:

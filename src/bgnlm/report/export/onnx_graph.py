@@ -19,7 +19,7 @@ from bgnlm.report.export.program import (
 )
 
 _OPSET, _IR_VERSION = 19, 9  # the first with comparisons of texts
-# Those that onnxruntime has for double precision; the rest is written in these.
+# Those that onnxruntime has had for double precision since 1.17; the rest is written in these.
 _OPERATORS = {
     "neg": "Neg",
     "add": "Add",
@@ -35,7 +35,6 @@ _OPERATORS = {
     "exp": "Exp",
     "log": "Log",
     "sin": "Sin",
-    "cos": "Cos",
     "tanh": "Tanh",
     "clip": "Clip",
     "where": "Where",

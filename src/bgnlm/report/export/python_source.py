@@ -19,9 +19,9 @@ _TEMPLATES = {
     "pow": "_pow({0}, {1})",
     "sqrt": "_try(math.sqrt, {0})",
     "abs": "abs({0})",
-    "exp": "_exp({0})",
+    "exp": "_grow(math.exp, {0})",
     "exp!": "math.exp({0})",
-    "expm1": "_expm1({0})",
+    "expm1": "_grow(math.expm1, {0})",
     "expm1!": "math.expm1({0})",
     "log": "_log({0})",
     "log!": "math.log({0})",
@@ -125,19 +125,11 @@ def _pow(a, b):
             return math.nan
         return math.copysign(math.inf, a) if b % 2.0 == 1.0 else math.inf
 ''',
-    "_exp": '''\
-def _exp(x):
-    """Exponentiate, also where it is infinite."""
+    "_grow": '''\
+def _grow(function, x):
+    """Apply a function, infinity where it is too large."""
     try:
-        return math.exp(x)
-    except OverflowError:
-        return math.inf
-''',
-    "_expm1": '''\
-def _expm1(x):
-    """Exponentiate less 1, also where it is infinite."""
-    try:
-        return math.expm1(x)
+        return function(x)
     except OverflowError:
         return math.inf
 ''',
@@ -182,16 +174,13 @@ def to_python(program: Program, name: str) -> str:
     """Source text of a module with one function of a row and its offset."""
     reading, texts = read_columns(program, _READERS, "row", "float({value} == {level})")
     writer = Writer(_TEMPLATES, write_number, texts, program.bounds, prefix="v", longest=_LONGEST)
-    columns = [text for text, _ in writer.write(program.standardised())]
-    body = [*reading, *(f"{one.name} = {one.text}" for one in writer.assignments)]
-    for j, (text, feature) in enumerate(zip(columns, program.features, strict=True)):
-        body.append(f"z{j} = {text}  # {render(feature.feature, 6)}")
+    body = [*reading, *feature_lines(program, writer)]
     link = Writer(_TEMPLATES, write_number, {"eta": "eta"}, {}, prefix="v", longest=None)
     mean_text = link.write([inverse_link(program.link, column("eta"))])[0][0]
     mean = f'def _mean(eta):\n    """Mean of the response for a linear predictor."""\n    return {mean_text}\n'
     tables = [_table(program, k) for k in range(len(program.parts)) if len(program.parts[k]) > 1]
     if tables:
-        body.append(f"z = ({''.join(f'z{j}, ' for j in range(len(columns)))})")
+        body.append(f"z = ({''.join(f'z{j}, ' for j in range(len(program.features)))})")
     for k in range(len(program.parts)):
         body += _average(program, k)
     body += _result(program)
@@ -199,6 +188,14 @@ def to_python(program: Program, name: str) -> str:
     function = f'def {name}(row, offset=0.0):\n    """{describe(program)}"""\n{lines}\n'
     needed = [*tables, *([] if program.link == "identity" else [mean]), function]
     return module("import math\n", _HELPERS, needed)
+
+
+def feature_lines(program: Program, writer: Writer) -> list[str]:
+    """Lines that compute the standardised features, each with its text as a comment."""
+    columns = writer.write(program.standardised())
+    shared = [f"{one.name} = {one.text}" for one in writer.assignments]
+    each = enumerate(zip(columns, program.features, strict=True))
+    return [*shared, *(f"z{j} = {text}  # {render(feature.feature, 6)}" for j, ((text, _), feature) in each)]
 
 
 def describe(program: Program) -> str:

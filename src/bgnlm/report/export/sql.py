@@ -12,6 +12,7 @@ from bgnlm.errors import SettingError
 from bgnlm.report.export.graph import Node, apply, total
 from bgnlm.report.export.program import (
     OFFSET,
+    Part,
     Program,
     SourceColumn,
     free_prefix,
@@ -98,8 +99,10 @@ def to_sql(program: Program, *, table: str | None, keep: Sequence[str], offset: 
     for coded, text in texts.items():
         stages.add(Assignment(columns[coded], text, used))
     writer = Writer(_TEMPLATES, write_number, columns, program.bounds, prefix=f"{prefix}v", longest=_LONGEST)
-    outputs = _outputs(program, offset, writer)
-    for assignment in writer.assignments:
+    outputs, groups = _outputs(program, offset, writer)
+    for place, assignment in enumerate(writer.assignments):
+        if place in groups:
+            stages.begin_group()
         stages.add(assignment)
     refused = " OR ".join(found for one in program.used_columns if (found := _refused(one, raw[one.name])))
     if refused:
@@ -119,27 +122,37 @@ def _expression(program: Program, keep: Sequence[str], offset: str | None) -> st
     if offset is not None:
         columns[str(OFFSET.value)] = _double(quoted(offset))
     writer = Writer(_TEMPLATES, write_number, columns, program.bounds, prefix="", longest=None, most=_TOO_LONG)
-    _, text, _ = _outputs(program, offset, writer)[-1]
+    _, text, _ = _outputs(program, offset, writer)[0][-1]
     refused = " OR ".join(found for one in program.used_columns if (found := _refused(one, _raw(one))))
     return f"CASE WHEN {refused} THEN NULL ELSE {text} END" if refused else text
 
 
-def _outputs(program: Program, offset: str | None, writer: Writer) -> list[tuple[str, str, frozenset[str]]]:
-    """Names of the predictions, their texts, and the names in these."""
+def _outputs(
+    program: Program, offset: str | None, writer: Writer
+) -> tuple[list[tuple[str, str, frozenset[str]]], set[int]]:
+    """Names of the predictions, their texts and the names in these; and where a new group of models begins."""
     columns = program.standardised()
+    writer.write(columns, name_roots=True)
     with_offset = None if offset is None else OFFSET
-    means = []
+    means, groups = [], set()
     for part in program.parts:
         sums = []
-        for first in range(0, len(part), _MODELS_AT_ONCE):
-            models = [m for m in range(first, min(first + _MODELS_AT_ONCE, len(part))) if part.probabilities[m]]
+        for models in _grouped(part):
+            groups.add(len(writer.assignments))
             terms = [inverse_link(program.link, linear_predictor(part, m, columns, with_offset)) for m in models]
             if len(part) > 1:
                 terms = [float(part.probabilities[m]) * term for m, term in zip(models, terms, strict=True)]
-            sums += [total(terms)] if terms else []
+            sums.append(total(terms))
+            writer.write(sums[-1:], name_roots=True)
         means.append(total(sums))
     texts = writer.write(_shares(program, means))
-    return [(name, *text) for name, text in zip(output_names(program), texts, strict=True)]
+    return [(name, *text) for name, text in zip(output_names(program), texts, strict=True)], groups
+
+
+def _grouped(part: Part) -> list[list[int]]:
+    """Models that count, some at a time."""
+    models = [m for m in range(len(part)) if part.probabilities[m]]
+    return [models[first : first + _MODELS_AT_ONCE] for first in range(0, len(models), _MODELS_AT_ONCE)]
 
 
 def _shares(program: Program, means: list[Node]) -> list[Node]:
@@ -155,13 +168,17 @@ class _Stages:
     """Values in the order in which they can be computed: each in a subquery after those that it needs."""
 
     def __init__(self, keep: list[str]) -> None:
-        self._keep = keep
+        self._keep, self._first = keep, 0
         self._stage: dict[str, int] = {}
         self._each: list[list[Assignment]] = []
 
+    def begin_group(self) -> None:
+        """Compute what follows after what is there: side by side it would be too wide."""
+        self._first = len(self._each)
+
     def add(self, one: Assignment) -> None:
         """Take a value whose needs are there."""
-        stage = 1 + max((self._stage[name] for name in one.uses), default=-1)
+        stage = max(self._first, 1 + max((self._stage[name] for name in one.uses), default=-1))
         self._stage[one.name] = stage
         while len(self._each) <= stage:
             self._each.append([])

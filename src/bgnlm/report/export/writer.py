@@ -68,18 +68,26 @@ class Writer:
         self._bounds: dict[Node, Bounds] = {}
         self.assignments: list[Assignment] = []
 
-    def write(self, roots: Iterable[Node]) -> list[tuple[str, frozenset[str]]]:
-        """Texts of expressions, each with the names in it; what they share is among `assignments`."""
+    def write(self, roots: Iterable[Node], *, name_roots: bool = False) -> list[tuple[str, frozenset[str]]]:
+        """Texts of expressions, each with the names in it; what they share is among `assignments`.
+
+        With `name_roots` the expressions themselves get names, for what is written later.
+        """
         given = list(roots)
         simple = lowered(given, self._known)
         wanted = [simple[root] for root in given]
         self._bounds.update(all_bounds(wanted, self._input_bounds))
         counts = Counter(arg for node in in_order(wanted) for arg in node.args)
         counts.update(wanted)
+        named = set(wanted)
         for node in in_order(wanted):
             if node not in self._texts:
                 self._write_one(node)
-                if counts[node] > 1 or (self._longest is not None and len(self._texts[node]) > self._longest):
+                if (
+                    counts[node] > 1
+                    or (name_roots and node in named)
+                    or (self._longest is not None and len(self._texts[node]) > self._longest)
+                ):
                     self._name(node)
         return [(self._texts[node], self._uses[node]) for node in wanted]
 
