@@ -44,16 +44,16 @@ _DIFFERENT = (
 SETTINGS = {
     "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}, "
     f"and the way probabilities of features of several chains are put together. {_DIFFERENT}",
-    "script, plain": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}. Where a "
-    f"population is small enough its models are all scored, or drawn by a quadratic approximation. {_DIFFERENT}",
+    "script, plain": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}. Where "
+    f"a population is small enough its models are all scored, or drawn by a quadratic approximation. {_DIFFERENT}",
     "script, informed": "likelihood, prior, G and limit on operations of the scripts; the library's own search.",
     "paper, mjmcmc": f"Jeffreys' prior, free inputs, a, G, D, L and Q of the text; {_LENGTHS} of the scripts. "
     f"{_DIFFERENT}",
     "paper, plain": f"Jeffreys' prior, free inputs, a, G, D, L and Q of the text; {_LENGTHS} of the scripts. Where a "
     f"population is small enough its models are all scored, or drawn by a quadratic approximation. {_DIFFERENT}",
     "paper, informed": "Jeffreys' prior, free inputs, a, G, D, L and Q of the text; the library's own search.",
-    "paper, inputs cost, informed": "Jeffreys' prior, a, G, D, L and Q of the text, and log n for each input too; the "
-    "library's own search.",
+    "paper, inputs cost, informed": "priors of coefficients and processes, a, G, D, L and Q of the text, and log n "
+    "for each input too; the library's own search.",
     "default": "the library's defaults, given data (as they are, not standardised) and family; for planets also G "
     "where the table names it, for methylation the processes, and the offset is always in.",
     "script": "linear models, likelihood and prior of the scripts; all are scored up to 16 inputs, else MJMCMC.",
