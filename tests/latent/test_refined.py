@@ -27,32 +27,27 @@ def _exact(case, hyperparameters, intercepts):
     spread = math.sqrt(np.diag(matrix).max())
     grid, h = np.linspace(-8 * spread, 8 * spread, 401, retstep=True)
     pinned = component.field.is_pinned
-    totals = []
-    for intercept in intercepts:
-        message, total = None, 0.0
-        for t in range(len(component.positions)):
-            if t == 0 or (t == 1 and pinned):
-                variance = matrix[t, t]
-                message = (
-                    np.exp(-0.5 * grid**2 / variance) * h / math.sqrt(2 * math.pi * variance) if variance else None
-                )
-            else:
-                slope = matrix[t, t - 1] / matrix[t - 1, t - 1]
-                rest = matrix[t, t] - slope * matrix[t, t - 1]
-                moves = np.exp(-0.5 * (grid[:, None] - slope * grid) ** 2 / rest) * h / math.sqrt(2 * math.pi * rest)
-                message = moves @ message
-            rows = np.flatnonzero(component.place == t)[:, None]
-            at = grid if message is not None else np.zeros(1)
-            eta = intercept + case.response.offset[rows] + component.loading[rows] * at
-            values = case.response.weights[rows] * log_likelihood_rows(*case.pair, case.y[rows], eta, dispersion)
-            values = values.sum(axis=0)
-            total += values.max()
-            if message is None:
-                continue
-            message = message * np.exp(values - values.max())
-            total += math.log(message.sum())
-            message /= message.sum()
-        totals.append(total)
+    message, totals = None, np.zeros(len(intercepts))  # messages: (grid, intercepts)
+    for t in range(len(component.positions)):
+        if t == 0 or (t == 1 and pinned):
+            if variance := matrix[t, t]:
+                density = np.exp(-0.5 * grid**2 / variance) * h / math.sqrt(2 * math.pi * variance)
+                message = np.repeat(density[:, None], len(intercepts), axis=1)
+        else:
+            slope = matrix[t, t - 1] / matrix[t - 1, t - 1]
+            rest = matrix[t, t] - slope * matrix[t, t - 1]
+            moves = np.exp(-0.5 * (grid[:, None] - slope * grid) ** 2 / rest) * h / math.sqrt(2 * math.pi * rest)
+            message = moves @ message
+        rows = np.flatnonzero(component.place == t)[:, None, None]
+        at = grid[:, None] if message is not None else np.zeros((1, 1))
+        eta = intercepts + case.response.offset[rows] + component.loading[rows] * at
+        values = case.response.weights[rows] * log_likelihood_rows(*case.pair, case.y[rows], eta, dispersion)
+        values = values.sum(axis=0)
+        totals += values.max(axis=0)
+        if message is not None:
+            message = message * np.exp(values - values.max(axis=0))
+            totals += np.log(message.sum(axis=0))
+            message /= message.sum(axis=0)
     value = special.logsumexp(totals) + math.log(intercepts[1] - intercepts[0])
     if case.pair[0] == "binomial":
         w, y = case.response.weights, case.y
