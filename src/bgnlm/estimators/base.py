@@ -15,7 +15,7 @@ from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
-from bgnlm.estimators.inputs import TableCoding, learn_coding
+from bgnlm.estimators.inputs import Ranges, TableCoding, learn_coding, ranges_of
 from bgnlm.estimators.latent_columns import LatentColumns, check_different, learn_latent
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of, parse
@@ -40,13 +40,14 @@ _HALF = 0.5
 
 
 class LearntTable(NamedTuple):
-    """The training data: their coding, the coded inputs, the name of the response, components and their places."""
+    """The training data: their coding, the coded inputs and their ranges, the response's name, components, places."""
 
     coding: TableCoding
     design: FloatArray
     response: str
     latent: LatentColumns
     placed: tuple[Placed, ...]
+    ranges: Ranges
 
 
 class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -73,16 +74,20 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         latent = learn_latent(fields, X, coding)
         response = getattr(y, "name", None)
         name_of_y = response if isinstance(response, str) and response else "y"
-        return LearntTable(coding, design, name_of_y, latent, latent.placed(X, coding))
+        placed, ranges = latent.placed(X, coding), ranges_of(coding, design)
+        return LearntTable(coding, design, name_of_y, latent, placed, ranges)
 
     def _kept_inputs(self) -> set[str]:
         """Inputs that features to keep are made of."""
         features = (parse(feature) if isinstance(feature, str) else feature for feature in self.keep)
         return {name for feature in features for name in inputs_of(feature)}
 
-    def _take_over(self, coding: TableCoding, response: str, latent: LatentColumns, *, has_offset: bool) -> None:
+    def _take_over(
+        self, coding: TableCoding, response: str, latent: LatentColumns, ranges: Ranges, *, has_offset: bool
+    ) -> None:
         """Keep what is known about inputs and response."""
         self.coding_ = coding
+        self.input_ranges_ = ranges
         self.latent_columns_ = latent
         self.response_name_ = response
         self.has_offset_ = has_offset
@@ -156,7 +161,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
                 )
             self.searches_ = tuple(map(fitted, results))
         has_offset = any(problem.likelihood.offset.any() for problem in problems)
-        self._take_over(table.coding, table.response, table.latent, has_offset=has_offset)
+        self._take_over(table.coding, table.response, table.latent, table.ranges, has_offset=has_offset)
         if self.warm_start:
             self._runs = results
         elif hasattr(self, "_runs"):
@@ -361,6 +366,62 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         check_is_fitted(self, "searches_")
         return to_arviz(self, X, y, n_draws, n_chains, using, offset, random_state)
 
+    def report(
+        self, X: Any = None, y: Any = None, path: Any = None, *, offset: Any = None, title: str | None = None
+    ) -> str:
+        """Write a page about the fit: one HTML file that needs no server and no network.
+
+        The laws as typeset formulas, tables of features and models that sort and filter, advice, pictures (with the
+        extra ``plot``), inputs that can be changed to see the prediction and its interval move, the settings, and
+        the Python that fits the model again.
+
+        Parameters
+        ----------
+        X, y
+            Rows to show: the training data, or new ones. Without them there are fewer pictures.
+        path
+            Where to write the page.
+        offset
+            Known part of the linear predictor of the rows.
+        title
+            Heading of the page.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Examples
+        --------
+        >>> import bgnlm, numpy as np
+        >>> X = np.arange(20.0).reshape(10, 2) ** 0.5
+        >>> quick = bgnlm.SearchConfig(n_populations=2, population_size=4)
+        >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=1, random_state=1).fit(X, X[:, 0] ** 2 + X[:, 1])
+        >>> model.report().startswith("<!DOCTYPE html>")
+        True
+        """
+        from bgnlm.estimators.report_page import report_of
+
+        check_is_fitted(self, "searches_")
+        return report_of(self, X, y, path, offset, title)
+
+    def _repr_html_inner(self) -> str:
+        """What notebooks show: the law, features and advice above scikit-learn's diagram."""
+        return self._with_card(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_card(bundle["text/html"])
+        return bundle
+
+    def _with_card(self, diagram: str) -> str:
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        from bgnlm.page.notebook import card
+
+        return f"{card(self)}{diagram}"
+
     @property
     def _events(self) -> tuple[str | None, ...]:
         """Whose probability each search is about; None for the mean of a number."""
@@ -399,10 +460,13 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         changes = {name: value for name, value in changes.items() if value is not None}
         self._check_settings_known(changes)
         other = clone(self).set_params(**changes)
-        other._take_over(self.coding_, self.response_name_, self.latent_columns_, has_offset=self.has_offset_)
+        known = self.coding_, self.response_name_, self.latent_columns_, self.input_ranges_
+        other._take_over(*known, has_offset=self.has_offset_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         placed = self.latent_columns_.placed(X, self.coding_)
-        table = LearntTable(self.coding_, design, self.response_name_, self.latent_columns_, placed)
+        table = LearntTable(
+            self.coding_, design, self.response_name_, self.latent_columns_, placed, self.input_ranges_
+        )
         problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))
