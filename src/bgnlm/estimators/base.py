@@ -464,9 +464,7 @@ class BGNLMEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         other._take_over(*known, has_offset=self.has_offset_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         placed = self.latent_columns_.placed(X, self.coding_)
-        table = LearntTable(
-            self.coding_, design, self.response_name_, self.latent_columns_, placed, self.input_ranges_
-        )
+        table = LearntTable(self.coding_, design, self.response_name_, self.latent_columns_, placed, self.input_ranges_)
         problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))

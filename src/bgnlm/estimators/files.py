@@ -8,7 +8,8 @@ import numpy as np
 from bgnlm._typing import AnyArray
 from bgnlm.errors import ModelFileError
 from bgnlm.estimators.base import BGNLMEstimator
-from bgnlm.estimators.checked import boolean, number
+from bgnlm.estimators.checked import boolean
+from bgnlm.estimators.checked import number as checked_number
 from bgnlm.estimators.classifier import BGNLMClassifier
 from bgnlm.estimators.columns import demand
 from bgnlm.estimators.inputs import Ranges, TableCoding
@@ -117,7 +118,7 @@ def _ranges(plain: Any, coding: TableCoding) -> Ranges:
     found: Ranges = {}
     for name, ends in plain.items():
         demand(isinstance(ends, list) and len(ends) == 3, "a range has three numbers")
-        low, middle, high = map(number, ends)
+        low, middle, high = map(checked_number, ends)
         demand(low <= middle <= high, "a range must ascend")
         found[name] = (low, middle, high)
     return found

@@ -9,7 +9,6 @@ import numpy as np
 from bgnlm.errors import DataError, FeatureError, SettingError
 from bgnlm.estimators.exports import program_of
 from bgnlm.estimators.inputs import column_name
-from bgnlm.latent.place import describe
 from bgnlm.page.average import LatentColumn, PageAverage, page_average
 from bgnlm.page.data import PageData
 from bgnlm.page.document import PageContent, write_page
@@ -72,7 +71,6 @@ def _latent(estimator: Any) -> tuple[LatentColumn, ...]:
     columns = estimator.latent_columns_
     return tuple(
         LatentColumn(
-            name=describe(field),
             column=column_name(names, field.column),
             slope=None if field.slope is None else column_name(names, field.slope),
             values=tuple(str(value).removesuffix(".0") for value in where.values.tolist()),

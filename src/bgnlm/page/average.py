@@ -16,12 +16,11 @@ _MOST_NUMBERS = 300_000  # of covariance factors, or of latent effects: about fo
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LatentColumn:
-    """A latent component as the page knows it: its name, column, slope, values in training, and whether they are labels."""
+    """A latent component: its column, slope, values in training as texts, and whether these are labels."""
 
-    name: str
     column: str
     slope: str | None
-    values: tuple[Any, ...]
+    values: tuple[str, ...]
     by_label: bool
 
 
@@ -56,8 +55,7 @@ def page_average(program: Program, latent: tuple[LatentColumn, ...]) -> PageAver
 
 def _latent(program: Program, number: int, one: LatentColumn) -> dict[str, Any]:
     effects = [_effects(part, number, len(one.values)) for part in program.parts]
-    values = [str(value) for value in one.values]
-    return {"column": one.column, "slope": one.slope, "values": values, "effects": effects}
+    return {"column": one.column, "slope": one.slope, "values": list(one.values), "effects": effects}
 
 
 def _effects(part: Part, number: int, n_positions: int) -> list[list[float]]:
@@ -84,10 +82,8 @@ def _thinned(document: dict[str, Any]) -> tuple[str, ...]:
             model["mean"], model["factor"] = _rounded(model["mean"]), [_rounded(row) for row in model["factor"]]
     if left_out == 0.0:
         return ()
-    return (
-        f"Intervals in the page leave out the least probable models, {left_out:.2g} of the probability, to keep the file "
-        "small; predictions do not.",
-    )
+    words = f"Intervals in the page leave out the least probable models, {left_out:.2g} of the probability, to keep it "
+    return (f"{words}small; predictions do not.",)
 
 
 def _heaviest(models: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], float]:

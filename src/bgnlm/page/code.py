@@ -14,7 +14,7 @@ _TOP = ("BGNLMClassifier", "BGNLMRegressor", "CoefficientPrior", "SearchConfig")
 _WIDTH = 100
 
 
-class Unwritable(ValueError):
+class UnwritableError(ValueError):
     """A setting that has no text: a function, a generator."""
 
 
@@ -32,7 +32,7 @@ def refit_code(model: Any) -> str:
     for name, value in changed_settings(model).items():
         try:
             arguments.append(f"{name}={written(value, names)}")
-        except Unwritable:
+        except UnwritableError:
             arguments.append(f"{name}=...")
     call = f"{type(model).__name__}({', '.join(arguments)})"
     if len(call) > _WIDTH:
@@ -74,7 +74,7 @@ def written(value: Any, names: set[str]) -> str:
         case _ if is_dataclass(value) and type(value).__module__.startswith("bgnlm."):
             return _object(value, names)
         case _:
-            raise Unwritable(type(value).__name__)
+            raise UnwritableError(type(value).__name__)
 
 
 def _object(value: Any, names: set[str]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bgnlm._typing import FloatArray
 from bgnlm.page.html import Markup, join, tag
-from bgnlm.page.tables import plain
+from bgnlm.page.rows import plain
 
 _MOST_COLUMNS = 100
 _MOST_LEVELS = 4
@@ -67,6 +67,8 @@ def _score(model: Any, data: PageData) -> Markup:
         ends = model.predict_interval(data.frame, **how)
         y = np.asarray(data.y, dtype=np.float64)
         inside = float(np.mean((y >= ends[:, 0]) & (y <= ends[:, 1])))
-        text = f"R² of the prediction is {score:.4f}; {100 * inside:.1f} % of the responses are in their 90 % intervals."
+        text = (
+            f"R² of the prediction is {score:.4f}; {100 * inside:.1f} % of the responses are in their 90 % intervals."
+        )
     known = "If the model was fitted to these rows, that is better than for new ones."
     return tag("p", f"{text} {known}")

@@ -12,6 +12,8 @@ from bgnlm.page.html import Markup, digest_source, tag
 from bgnlm.page.pictures import pictures
 from bgnlm.page.sliders import Span, no_sliders, sliders
 
+_LEAST = 0.05  # probability of the models with an input whose effect is drawn
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PageContent:
@@ -98,11 +100,11 @@ def _what_if(content: PageContent, weights: dict[str, float]) -> Markup:
 
 
 def _important(model: Any, weights: dict[str, float]) -> list[str]:
-    """Columns that models use, the most important first."""
+    """Columns that probable models use, the most important first."""
     from_coded = {
-        name: max((weights.get(coded, 0.0) for coded in weights if coded == name or coded.startswith(f"{name}=")), default=0.0)
+        name: max(
+            (weights.get(coded, 0.0) for coded in weights if coded == name or coded.startswith(f"{name}=")), default=0.0
+        )
         for name in model.coding_.input_names
     }
-    return sorted((name for name, weight in from_coded.items() if weight > 0.0), key=lambda name: -from_coded[name])
-
-
+    return sorted((name for name, weight in from_coded.items() if weight >= _LEAST), key=lambda name: -from_coded[name])

@@ -19,9 +19,7 @@ class Markup(str):
 
 def clean(text: str) -> str:
     """Write what cannot be printed (control characters, half characters, changes of direction) as escapes."""
-    return "".join(
-        c if c.isprintable() else _BLANKS.get(c) or c.encode("unicode_escape").decode("ascii") for c in text
-    )
+    return "".join(c if c.isprintable() else _BLANKS.get(c) or c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def escape(value: object) -> Markup:
@@ -34,7 +32,7 @@ def join(parts: Iterable[object], between: str = "") -> Markup:
     return Markup(between.join(map(escape, parts)))
 
 
-def tag(name: str, *children: object, **attributes: object) -> Markup:
+def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     """Make an element; `class_` and `for_` are `class` and `for`, underscores are hyphens, None leaves one out."""
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     texts = [_attribute(key, value) for key, value in given.items() if value is not None and value is not False]

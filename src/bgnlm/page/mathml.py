@@ -11,8 +11,19 @@ from bgnlm.page.html import Markup, escape, join
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
 _SYMBOLS = {"\\sigma": "σ", "\\pi": "π", "\\Phi": "Φ", "\\phi": "φ", "\\alpha": "α", "\\beta": "β"}
-_OPERATORS = {"\\cdot": "·", "\\times": "×", "\\geq": "≥", "\\leq": "≤", "\\ge": "≥", "\\le": "≤", "-": "−", "\\vert": "|"}
-_FUNCTIONS = frozenset("exp log ln sin cos tan sinh cosh tanh arcsin arccos arctan max min".split())
+_OPERATORS = {
+    "\\cdot": "·",
+    "\\times": "×",
+    "\\geq": "≥",
+    "\\leq": "≤",
+    "\\ge": "≥",
+    "\\le": "≤",
+    "-": "−",
+    "\\vert": "|",
+}
+_FUNCTIONS = frozenset(
+    {"exp", "log", "ln", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "max", "min"}
+)
 _SPACES = frozenset({"\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad"})
 _NAMES = frozenset({"\\operatorname", "\\mathrm", "\\mathbb", "\\text", "\\mathit"})
 _SPECIAL = {
@@ -41,8 +52,9 @@ def in_pieces(latex: str) -> Markup:
     """Typeset an equation as several formulas, cut before plus and minus, so that a line can break there."""
     pieces: list[list[_Item]] = [[]]
     for item in _Reader(latex).row():
-        if item.is_sign and pieces[-1] and not pieces[-1][-1].is_relation:
+        if item.is_sign and pieces[-1]:
             pieces.append([])
+            item = _Item(Markup(item.xml.replace("<mo>", '<mo form="infix">')))  # with space on both sides
         pieces[-1].append(item)
         if item.is_relation:
             pieces.append([])
@@ -88,7 +100,7 @@ class _Reader:
         if token in "+-":
             return _Item(_element("mo", _OPERATORS.get(token, token)), is_sign=is_outside)
         if token == "=":
-            return _Item(_element("mo", "="), is_relation=is_outside)
+            return _Item(Markup('<mo form="infix">=</mo>'), is_relation=is_outside)
         return _Item(self._symbol(token))
 
     def _symbol(self, token: str) -> Markup:

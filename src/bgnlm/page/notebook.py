@@ -43,7 +43,9 @@ def _features(found: Any) -> Markup:
         for feature, probability in list(each)[:_MOST_FEATURES]
     ]
     table = tag("table", tag("tr", tag("th", "probability"), tag("th", "feature")), *rows)
-    words = f"Predictions average over {len(found.average):,} models, {found.average.mass:.4f} of the probability found."
+    words = (
+        f"Predictions average over {len(found.average):,} models, {found.average.mass:.4f} of the probability found."
+    )
     return join([table, tag("p", words, class_="note")])
 
 

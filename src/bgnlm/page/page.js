@@ -337,7 +337,7 @@
     const heights = [...line.flatMap(p => chosen.map(k => p.y[k])), ...(isClasses ? [0, 1] : [...here, ...ends])].filter(Number.isFinite);
     let low = Math.min(...heights), high = Math.max(...heights);
     if (!(high > low)) { low -= 0.5; high += 0.5; }
-    const left = 58, right = 468, top = 12, bottom = 184;
+    const left = 58, right = 468, top = chosen.length > 1 ? 30 : 12, bottom = 184;
     const x0 = line[0].x, x1 = last(line).x;
     const px = x => left + ((right - left) * (x - x0)) / (x1 - x0), py = y => bottom - ((bottom - top) * (y - low)) / (high - low);
     for (const y of niceTicks(low, high)) {
@@ -352,6 +352,11 @@
     }
     const at = labelled ? control.querySelector("select").selectedIndex : values.get(control.dataset.column);
     chosen.forEach((k, i) => {
+      if (chosen.length > 1) {
+        const name = String(model.classes[k]), x = left + ((right - left) * i) / chosen.length, most = Math.floor(48 / chosen.length);
+        draw(svg, "path", { d: `M${x} 11h22`, class: `line ink-${i % 4}` });
+        draw(svg, "text", { x: x + 28, y: 15 }, name.length > most ? `${name.slice(0, most - 1)}…` : name);
+      }
       if (!labelled) {
         draw(svg, "path", { d: `M${line.map(p => `${px(p.x)} ${py(p.y[k])}`).join("L")}`, class: `line ink-${i % 4}` });
       } else {
@@ -359,10 +364,6 @@
       }
       if (typeof at !== "number" || !(at >= x0 && at <= x1)) return;
       draw(svg, "circle", { cx: px(at), cy: py(here[k]), r: 6, class: `now ink-${i % 4}` });
-      if (chosen.length > 1) {
-        const name = String(model.classes[k]);
-        draw(svg, "text", { x: Math.min(px(at) + 9, right - 60), y: py(here[k]) - 8, class: `ink-${i % 4} name` }, name.length > 14 ? `${name.slice(0, 13)}…` : name);
-      }
     });
     if (!isClasses && ends.length && typeof at === "number" && at >= x0 && at <= x1) {
       for (const kind of ["response", "mean"]) {

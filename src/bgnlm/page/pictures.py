@@ -4,9 +4,12 @@ import base64
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from bgnlm.errors import BgnlmError, MissingExtraError
+from bgnlm.features import Component
+from bgnlm.latent.place import describe
 from bgnlm.page.data import PageData
 from bgnlm.page.html import Markup, join, tag
 from bgnlm.page.sections import events_of
@@ -58,23 +61,21 @@ def _wanted(model: Any, data: PageData | None, inputs: list[str]) -> Iterator[Pi
 
     targets = [None] if len(model.searches_) == 1 else model.classes_.tolist()[:_MOST_CLASSES]
     for target, about in zip(targets, _abouts(model), strict=False):
-        yield f"Probabilities of features{about}", lambda t=target: plot.inclusion(model, target=t)
+        yield f"Probabilities of features{about}", partial(plot.inclusion, model, target=target)
     if data is not None:
         yield from _of_data(model, data, inputs)
     for target, about in zip(targets, _abouts(model), strict=False):
         words = f"Models{about}, as wide as they are probable, and their features"
-        yield words, lambda t=target: plot.model_space(model, target=t)
-        yield f"What models explain, against their complexity{about}", lambda t=target: plot.front(model, target=t)
+        yield words, partial(plot.model_space, model, target=target)
+        yield f"What models explain, against their complexity{about}", partial(plot.front, model, target=target)
     for field in model.latent_columns_.fields:
-        from bgnlm.latent.place import describe
-
         name = describe(field)
-        yield f"Latent component {name}", lambda n=name, t=targets[-1]: plot.latent(model, n, target=t)
-    yield "What each chain had found, by populations", lambda: plot.search(model)
+        yield f"Latent component {name}", partial(plot.latent, model, name)
+    yield "What each chain had found, by populations", partial(plot.search, model)
     if len(model.searches_[0].diagnostics.history) > 1:
-        yield "Probabilities of features in each chain", lambda: plot.chains(model)
-    if any(one.posterior.features for one in model.searches_[:1]):
-        yield "The most probable feature as a tree", lambda: plot.tree(model, 0)
+        yield "Probabilities of features in each chain", partial(plot.chains, model)
+    if any(not isinstance(one, Component) for one in model.searches_[0].posterior.features):
+        yield "The most probable feature as a tree", partial(plot.tree, model, 0)
 
 
 def _abouts(model: Any) -> list[str]:
@@ -86,12 +87,12 @@ def _of_data(model: Any, data: PageData, inputs: list[str]) -> Iterator[Picture]
 
     frame, y, offset = data.frame, data.y, data.offset
     if y is not None and hasattr(model, "classes_"):
-        yield "Calibration: observed against predicted", lambda: plot.calibration(model, frame, y, offset=offset)
-        yield "Receiver operating characteristic", lambda: plot.roc(model, frame, y, offset=offset)
+        yield "Calibration: observed against predicted", partial(plot.calibration, model, frame, y, offset=offset)
+        yield "Receiver operating characteristic", partial(plot.roc, model, frame, y, offset=offset)
     elif y is not None:
-        yield "Observed against predicted", lambda: plot.predictions(model, frame, y, offset=offset)
-        yield "Residuals against predicted", lambda: plot.residuals(model, frame, y, offset=offset)
+        yield "Observed against predicted", partial(plot.predictions, model, frame, y, offset=offset)
+        yield "Residuals against predicted", partial(plot.residuals, model, frame, y, offset=offset)
     names = model.coding_.input_names
     size = {"n_draws": _N_DRAWS, "n_rows": _N_ROWS, "n_grid": _N_GRID, "offset": offset}
     for name in inputs[:_MOST_EFFECTS]:
-        yield f"Effect of {name}", lambda n=name: plot.effect(model, frame, names.index(n), **size)
+        yield f"Effect of {name}", partial(plot.effect, model, frame, names.index(name), **size)

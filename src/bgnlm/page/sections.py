@@ -11,10 +11,11 @@ from bgnlm._version import __version__
 from bgnlm.page.code import changed_settings, refit_code
 from bgnlm.page.html import Markup, join, preformatted, tag
 from bgnlm.page.mathml import in_pieces
+from bgnlm.page.rows import plain
 from bgnlm.report.expressions import expression
 from bgnlm.report.summary import advice_on
 
-_DIGITS = 5
+_DIGITS = 6
 _MOST_NAMES = 30
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 _FAMILIES = {
@@ -90,16 +91,21 @@ def laws(model: Any) -> Markup:
 
 
 def _law(model: Any, found: Any, event: str | None) -> Markup:
-    texts = {using: formula(model, found, using, event) for using in ("best", "median")}
+    best, median = found.formula("best"), found.formula("median")
+    same = set(best.features) == set(median.features) and best.components_of(0) == median.components_of(0)
     probability = float(found.posterior.model_probabilities[0]) if len(found.posterior) else 1.0
     words = f"The most probable model, of probability {probability:.4f}"
-    if texts["best"] == texts["median"]:
+    if same:
         words = f"{words}; the median probability model (all features of probability at least one half) is the same"
-    parts = [tag("p", f"{words}."), tag("div", in_pieces(texts["best"]), class_="law", tabindex="0")]
-    if texts["best"] != texts["median"]:
+    parts = [tag("p", f"{words}."), _typeset(formula(model, found, "best", event))]
+    if not same:
         parts.append(tag("p", "The median probability model: all features of probability at least one half."))
-        parts.append(tag("div", in_pieces(texts["median"]), class_="law", tabindex="0"))
+        parts.append(_typeset(formula(model, found, "median", event)))
     return join(parts)
+
+
+def _typeset(latex: str) -> Markup:
+    return tag("div", in_pieces(latex), class_="law", tabindex="0")
 
 
 def formula(model: Any, found: Any, using: str, event: str | None) -> str:
@@ -133,17 +139,24 @@ def diagnostics(model: Any) -> Markup:
     """Advice, and what it rests on."""
     rows = []
     for found, event in zip(model.searches_, events_of(model), strict=True):
-        told, about = found.diagnostics, f"class {event}: " if len(model.searches_) > 1 else ""
+        told = found.diagnostics
         largest = float(np.nanmax(told.disagreement)) if np.isfinite(told.disagreement).any() else None
-        n = len(told.history)
-        rows += [
-            (f"{about}chains", f"{n}; largest share of one in the mass: {told.chain_weights.max(initial=0.0):.2f}"),
-            (f"{about}agreement", "not known" if n < 2 or largest is None else
-             f"largest standard deviation of a probability between chains: {largest:.3f}"),
-            (f"{about}models", f"{told.n_scored:,} scored, {told.n_models:,} kept, {len(found.average):,} averaged over, "
-             f"which hold {found.average.mass:.4f} of the probability of those kept"),
-        ]  # fmt: skip
-    return join([advice_list(model), definitions(rows)])
+        n_chains = len(told.history)
+        cells: list[object] = [
+            f"{n_chains}; {told.chain_weights.max(initial=0.0):.2f}",
+            "not known" if n_chains < 2 or largest is None else f"{largest:.3f}",
+            f"{told.n_scored:,}; {told.n_models:,}",
+            f"{len(found.average):,}; {found.average.mass:.4f}",
+        ]
+        rows.append([f"class {event}", *cells] if len(model.searches_) > 1 else cells)
+    headers = [
+        "chains; largest share of one in the mass",
+        "largest disagreement (sd of a probability between chains)",
+        "models scored; kept",
+        "models averaged over; their probability",
+    ]
+    table = plain("What the search did", ["class", *headers] if len(model.searches_) > 1 else headers, rows)
+    return join([advice_list(model), table])
 
 
 def again(model: Any) -> Markup:

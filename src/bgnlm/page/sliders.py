@@ -39,7 +39,10 @@ def sliders(average: PageAverage, spans: dict[str, Span], labelled: set[str], we
     others = [one["name"] for one in document["columns"] if one not in columns]
     return join(
         [
-            tag("noscript", tag("p", "The sliders need JavaScript, which is switched off in this browser.", class_="note")),
+            tag(
+                "noscript",
+                tag("p", "The sliders need JavaScript, which is switched off in this browser.", class_="note"),
+            ),
             tag("div", _result(document), tag("div", *_folded(controls), class_="controls"), class_="what-if"),
             *(tag("p", note, class_="note") for note in [*average.notes, *_notes(columns, spans, others)]),
             tag("p", _about(document), class_="note"),
@@ -67,14 +70,21 @@ def _notes(columns: list[Any], spans: dict[str, Span], others: list[str]) -> lis
 
 
 def _about(document: dict[str, Any]) -> str:
-    begin = "Computed in this page from the models that predict averages over. Inputs begin at their medians"
-    if document["classes"] is not None or document["latent"]:
-        return f"{begin} or most frequent values."
-    if document["family"] == "gaussian":
-        what = "of a new response (bar) and of its mean (thick)"
+    begin = (
+        "Computed in this page from the models that predict averages over. Inputs begin at their medians or most "
+        "frequent values."
+    )
+    if "uncertainty" not in document["parts"][0]:
+        return begin
+    if document["classes"] is not None:
+        what = "of the probability of the second class"
+        if len(document["classes"]) > 2:
+            what = "of each class against the rest, before the probabilities are made to add up to 1"
+    elif document["family"] == "gaussian":
+        what = "of a new response (thin bar) and of its mean (thick)"
     else:
         what = "of the mean of the response, in which the noise of a single response is not contained"
-    return f"{begin} or most frequent values. Intervals are {100 * LEVEL:.0f} % credible intervals {what}."
+    return f"{begin} Intervals are {100 * LEVEL:.0f} % credible intervals {what}."
 
 
 def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup:
@@ -88,9 +98,7 @@ def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup
     slide = Markup("")
     if span and span.high > span.low:
         ends = {"min": repr(span.low), "max": repr(span.high)}
-        slide = tag(
-            "input", type="range", step="any", value=value, aria_label=f"{one['name']}, slider", **ends
-        )
+        slide = tag("input", type="range", step="any", value=value, aria_label=f"{one['name']}, slider", **ends)
     missing = Markup("")
     if one["fill"] is not None:
         missing = tag("label", tag("input", type="checkbox"), " missing", class_="missing")
@@ -142,17 +150,25 @@ def _result(document: dict[str, Any]) -> Markup:
         ]
     else:
         heading = tag("p", "probabilities of ", tag("strong", document["response"]), class_="result-name")
-        rows = [tag("div", *(_bar(k, one) for k, one in enumerate(classes)), class_="bars", id="probabilities")]
+        rows = [
+            tag(
+                "div",
+                *(_bar(k, one, len(classes) > 2) for k, one in enumerate(classes)),
+                class_="bars",
+                id="probabilities",
+            )
+        ]
     drawing = Markup('<svg id="curve" viewBox="0 0 480 220" role="img" aria-labelledby="curve-title"></svg>')
     caption = tag("p", "Change an input to see the prediction along it.", id="curve-title", class_="note")
     return tag("div", heading, *rows, drawing, caption, class_="result")
 
 
-def _bar(number: int, one: object) -> Markup:
+def _bar(number: int, one: object, is_several: bool) -> Markup:
+    fill = tag("span", class_="fill several" if is_several else "fill")
     return tag(
         "div",
         tag("span", one, class_="bar-name"),
-        tag("span", tag("span", class_="fill"), tag("span", class_="whisker"), class_="track"),
+        tag("span", fill, tag("span", class_="whisker"), class_="track"),
         tag("output", "–", data_class=number),
         tag("span", class_="bar-interval"),
         class_="bar",
