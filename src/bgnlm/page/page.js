@@ -224,23 +224,31 @@
     : String(x);
   const percent = x => `${(100 * x).toFixed(1)} %`;
 
-  function valueOf(control) {
+  // The value of an option of a control; null is missing.
+  function optionValue(model, control, chosen) {
+    const { kind, place } = control.dataset;
+    if (chosen === "missing") return null;
+    if (kind === "latent") return model.latent[place].values[chosen];
+    if (kind === "boolean") return Number(chosen);
+    const one = model.columns[place];
+    return chosen === "0" ? one.reference : one.levels[chosen - 1];
+  }
+
+  function valueOf(model, control) {
     const kind = control.dataset.kind;
     if (kind === "numeric" || kind === "offset") {
       const box = control.querySelector("input[type=checkbox]");
       return box && box.checked ? null : control.querySelector("input[type=number]").valueAsNumber;
     }
-    const chosen = control.querySelector("select").value;
-    if (chosen === "missing") return null;
-    return kind === "boolean" ? Number(chosen.slice(1)) : chosen.slice(1);
+    return optionValue(model, control, control.querySelector("select").value);
   }
 
-  function keyOf(control) {
-    const { kind, column } = control.dataset;
-    return kind === "offset" ? OFFSET : kind === "latent" ? LATENT + column : column;
+  function keyOf(model, control) {
+    const { kind, place } = control.dataset;
+    return kind === "offset" ? OFFSET : kind === "latent" ? LATENT + model.latent[place].column : model.columns[place].name;
   }
 
-  const readAll = controls => new Map(controls.map(one => [keyOf(one), valueOf(one)]));
+  const readAll = (model, controls) => new Map(controls.map(one => [keyOf(model, one), valueOf(model, one)]));
 
   function refused(model, values) {
     for (const [name, x] of values) {
@@ -312,7 +320,7 @@
   }
 
   function points(model, control, values) {
-    const name = keyOf(control), slide = control.querySelector("input[type=range]");
+    const name = keyOf(model, control), slide = control.querySelector("input[type=range]");
     if (slide) {
       const low = Number(slide.min), high = Number(slide.max);
       return Array.from({ length: 61 }, (_, i) => low + ((high - low) * i) / 60)
@@ -321,7 +329,7 @@
     const select = control.querySelector("select");
     if (!select || select.options.length > 40) return [];
     return Array.from(select.options, (option, i) => {
-      const given = option.value === "missing" ? null : control.dataset.kind === "boolean" ? Number(option.value.slice(1)) : option.value.slice(1);
+      const given = optionValue(model, control, option.value);
       return { x: i, label: option.textContent, y: model.predict(new Map(values).set(name, given)) };
     });
   }
@@ -350,7 +358,7 @@
       const short = text.length > 10 ? `${text.slice(0, 9)}…` : text;
       draw(svg, "text", { x: px(x), y: bottom + 18, "text-anchor": "middle" }, short);
     }
-    const at = labelled ? control.querySelector("select").selectedIndex : values.get(control.dataset.column);
+    const at = labelled ? control.querySelector("select").selectedIndex : values.get(keyOf(model, control));
     chosen.forEach((k, i) => {
       if (chosen.length > 1) {
         const name = String(model.classes[k]), x = left + ((right - left) * i) / chosen.length, most = Math.floor(48 / chosen.length);
@@ -383,7 +391,7 @@
     let touched = controls.find(one => one.querySelector("input[type=range], select")) || null, waiting = false;
     const update = () => {
       waiting = false;
-      const values = readAll(controls), wrong = refused(model, values), caption = byId("curve-title");
+      const values = readAll(model, controls), wrong = refused(model, values), caption = byId("curve-title");
       if (wrong !== null) { caption.textContent = `${wrong} needs a number.`; return; }
       const intervals = model.classes === null ? showNumber(model, values) : (showClasses(model, values), {});
       drawCurve(model, touched, values, intervals);

@@ -30,7 +30,7 @@ def sliders(average: PageAverage, spans: dict[str, Span], labelled: set[str], we
     used |= {one["slope"] for one in document["latent"] if one["slope"]}
     columns = [one for one in document["columns"] if used.intersection((one["name"], *one["coded"]))]
     columns.sort(key=lambda one: -max(weights.get(name, 0.0) for name in one["coded"]))
-    controls = [_control(number, one, spans) for number, one in enumerate(columns)]
+    controls = [_control(document["columns"].index(one), one, spans) for one in columns]
     controls += [_positions(document, name, name in labelled) for name in _latent_columns(document)]
     if document["has_offset"]:
         controls.append(_offset())
@@ -88,7 +88,8 @@ def _about(document: dict[str, Any]) -> str:
 
 
 def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup:
-    attributes = {"class_": "control", "data_column": one["name"], "data_kind": one["kind"]}
+    # The script knows columns and levels by their places: names may hold what attributes cannot.
+    attributes = {"class_": "control", "data_place": number, "data_column": one["name"], "data_kind": one["kind"]}
     label = tag("label", one["name"], for_=f"in-{number}")
     if one["kind"] != "numeric":
         return tag("div", label, _choice(f"in-{number}", one), **attributes)
@@ -106,11 +107,8 @@ def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup
 
 
 def _choice(name: str, one: dict[str, Any]) -> Markup:
-    if one["kind"] == "boolean":
-        values = [("0", "no"), ("1", "yes")]
-    else:
-        values = [(level, level) for level in (one["reference"], *one["levels"])]
-    options = [tag("option", text, value=f"={value}") for value, text in values]
+    texts = ("no", "yes") if one["kind"] == "boolean" else (one["reference"], *one["levels"])
+    options = [tag("option", text, value=place) for place, text in enumerate(texts)]
     if one["fill"] is not None:
         options.append(tag("option", _MISSING, value="missing"))
     return tag("select", *options, id=name)
@@ -122,15 +120,13 @@ def _latent_columns(document: dict[str, Any]) -> list[str]:
 
 def _positions(document: dict[str, Any], name: str, is_labelled: bool) -> Markup:
     """A choice among the positions or groups of training."""
-    values = next(one["values"] for one in document["latent"] if one["column"] == name)
-    options = [tag("option", value, value=f"={value}") for value in values]
+    number = next(k for k, one in enumerate(document["latent"]) if one["column"] == name)
+    options = [tag("option", text, value=place) for place, text in enumerate(document["latent"][number]["values"])]
     if is_labelled:
         options.insert(0, tag("option", _NOT_SEEN, value="missing"))
-    number = _latent_columns(document).index(name)
     label = tag("label", name, for_=f"at-{number}")
-    return tag(
-        "div", label, tag("select", *options, id=f"at-{number}"), class_="control", data_column=name, data_kind="latent"
-    )
+    chosen = tag("select", *options, id=f"at-{number}")
+    return tag("div", label, chosen, class_="control", data_place=number, data_column=name, data_kind="latent")
 
 
 def _offset() -> Markup:
