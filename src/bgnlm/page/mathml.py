@@ -34,6 +34,7 @@ _SPECIAL = {
     "\\textgreater": ">",
     "\\textbar": "|",
 }
+_SPACED = '<mo form="infix" lspace="0.22em" rspace="0.22em">'
 _BOLD = {"1": "𝟙"}
 
 
@@ -54,7 +55,7 @@ def in_pieces(latex: str) -> Markup:
     for item in _Reader(latex).row():
         if item.is_sign and pieces[-1]:
             pieces.append([])
-            item = _Item(Markup(item.xml.replace("<mo>", '<mo form="infix">')))  # with space on both sides
+            item = _Item(Markup(item.xml.replace("<mo>", _SPACED)))  # with space on both sides
         pieces[-1].append(item)
         if item.is_relation:
             pieces.append([])

@@ -59,7 +59,7 @@ def plain(caption: str, headers: Sequence[str], rows: Sequence[Sequence[object]]
     """A table without buttons."""
     head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in headers)))
     body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
-    table = tag("table", tag("caption", caption), head, body)
+    table = tag("table", tag("caption", caption), head, body, class_="plain")
     return tag("div", table, class_="table", tabindex="0", role="region", aria_label=caption)
 
 

@@ -71,8 +71,8 @@ def _notes(columns: list[Any], spans: dict[str, Span], others: list[str]) -> lis
 
 def _about(document: dict[str, Any]) -> str:
     begin = (
-        "Computed in this page from the models that predict averages over. Inputs begin at their medians or most "
-        "frequent values."
+        "Computed in this page from the models that predict averages over. Inputs begin at their medians, to six "
+        "digits, or most frequent values."
     )
     if "uncertainty" not in document["parts"][0]:
         return begin
@@ -94,7 +94,7 @@ def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup
     if one["kind"] != "numeric":
         return tag("div", label, _choice(f"in-{number}", one), **attributes)
     span = spans.get(one["name"])
-    value = repr(span.middle) if span else "0"
+    value = f"{span.middle:.6g}" if span else "0"
     box = tag("input", type="number", id=f"in-{number}", step="any", value=value)
     slide = Markup("")
     if span and span.high > span.low:

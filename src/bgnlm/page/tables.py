@@ -23,7 +23,7 @@ def features(model: Any) -> Markup:
         for feature, probability in listed[: _MOST_ROWS // len(model.searches_)]:
             mean, deviation = effects.get(feature, (0.0, 0.0))
             cells = [
-                Cell(to_mathml(to_latex(feature, _DIGITS)), kind="formula"),
+                Cell(tag("div", to_mathml(to_latex(feature, _DIGITS))), kind="formula"),
                 probability_cell(probability),
                 number_cell(mean),
                 number_cell(deviation),
