@@ -25,7 +25,7 @@ def test_structure():
     power = root.find(".//math/mrow/msup")
     assert "".join(power[0].itertext()) == "|massperiod2|"
     assert "".join(power[1].itertext()) == "1/3"
-    assert [one.text for one in power.findall(".//msup/mn")] == ["2"]
+    assert [one.text for one in power.findall(".//msup/mrow/mn")] == ["2"]
 
 
 def test_fraction_and_function():

@@ -61,14 +61,8 @@ def _score(model: Any, data: PageData) -> Markup:
         return Markup("")
     how = {} if data.offset is None else {"offset": data.offset}
     score = model.score(data.frame, data.y, **how)
+    text = f"R² of the prediction is {score:.4f}."
     if hasattr(model, "classes_"):
         text = f"The most probable class is right in {100 * score:.1f} % of these rows."
-    else:
-        ends = model.predict_interval(data.frame, **how)
-        y = np.asarray(data.y, dtype=np.float64)
-        inside = float(np.mean((y >= ends[:, 0]) & (y <= ends[:, 1])))
-        text = (
-            f"R² of the prediction is {score:.4f}; {100 * inside:.1f} % of the responses are in their 90 % intervals."
-        )
     known = "If the model was fitted to these rows, that is better than for new ones."
     return tag("p", f"{text} {known}")
