@@ -154,6 +154,8 @@ class _Reader:
         text = "".join(letters)
         if command == "\\mathbb":
             return _element("mn", _BOLD.get(text, text))
+        if len(text) == 1 and command != "\\text":  # letters alone would be slanted
+            return Markup(f'<mi mathvariant="normal">{escape(text)}</mi>')
         return _element("mtext" if command == "\\text" else "mi", text)
 
 
