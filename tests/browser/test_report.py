@@ -77,6 +77,20 @@ def test_latent_components_agree_with_predict(see):
     check_quiet(sight)
 
 
+def test_the_offset_counts(see):
+    model, X, _ = fitted("offset")
+    sight = see(model.report())
+    sight.page.locator("#in-offset").fill("0.75")
+    for name, value in row_of(X, 0).items():
+        sight.set(name, value)
+    expected = model.predict(X.iloc[[0]], offset=[0.75])[0]
+    assert at(sight, "#prediction", "value")[0][0] == pytest.approx(expected, rel=PREDICTION)
+    low, high = model.predict_interval(X.iloc[[0]], of="mean", offset=[0.75])[0]
+    found = at(sight, "#intervals [data-of=mean]", "low", "high")[0]
+    np.testing.assert_allclose(found, [low, high], rtol=0, atol=INTERVAL * (high - low))
+    check_quiet(sight)
+
+
 def test_a_slider_is_moved_by_the_keyboard(see):
     model, _, _ = fitted("gaussian")
     sight = see(model.report())

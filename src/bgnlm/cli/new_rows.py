@@ -12,6 +12,8 @@ from bgnlm.errors import DataError
 from bgnlm.estimators.columns import BooleanColumn, CategoricalColumn, PositionColumn
 
 if TYPE_CHECKING:
+    import argparse
+
     from bgnlm.cli.cells import Column
 
 
@@ -44,6 +46,15 @@ def _column(table: Table, trained: Any, has_labels: bool) -> Column:
             return table.column(trained.name, "booleans")
         case _:
             return table.column(trained.name, "numbers")
+
+
+def require_offset(model: Any, options: argparse.Namespace) -> None:
+    """Refuse a model with an offset where none is given."""
+    if model.has_offset_ and options.offset is None:
+        raise DataError(
+            f"{options.model} was fitted with an offset, which its predictions need too. Give the column that has it: "
+            "--offset COLUMN"
+        )
 
 
 def response_of(model: Any, table: Table, name: str) -> Any:

@@ -96,7 +96,8 @@ def _not_used(model: Any, table: Table, options: argparse.Namespace) -> list[str
 
 
 def _check_options(model: Any, options: argparse.Namespace) -> None:
-    from bgnlm.errors import DataError, SettingError
+    from bgnlm.cli.new_rows import require_offset
+    from bgnlm.errors import SettingError
 
     if options.of == "response" and hasattr(model, "classes_"):
         raise SettingError(
@@ -107,11 +108,7 @@ def _check_options(model: Any, options: argparse.Namespace) -> None:
         raise SettingError(
             f"--trials is for shares (--family binomial); the model has family {family!r}. Leave it out."
         )
-    if model.has_offset_ and options.offset is None:
-        raise DataError(
-            f"{options.model} was fitted with an offset, which its predictions need too. Give the column that has it: "
-            "--offset COLUMN"
-        )
+    require_offset(model, options)
 
 
 def _how(table: Table, options: argparse.Namespace) -> dict[str, Any]:

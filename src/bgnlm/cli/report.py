@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bgnlm.cli.console import tell
 from bgnlm.cli.options import DESCRIBED, add_common
 from bgnlm.cli.outputs import STANDARD_OUTPUT, check_writable, write_bytes
-from bgnlm.errors import DataError, SettingError
+from bgnlm.errors import SettingError
 
 if TYPE_CHECKING:
     import argparse
@@ -63,14 +63,10 @@ def run_report(options: argparse.Namespace) -> int:
 
 def _with_data(model: Any, options: argparse.Namespace) -> str:
     from bgnlm.cli.checks import numbers, rows_as_lines
-    from bgnlm.cli.new_rows import inputs_of, response_of
+    from bgnlm.cli.new_rows import inputs_of, require_offset, response_of
     from bgnlm.cli.tables import read_table
 
-    if model.has_offset_ and options.offset is None:
-        raise DataError(
-            f"{options.model} was fitted with an offset, which its predictions need too. Give the column that has it: "
-            "--offset COLUMN"
-        )
+    require_offset(model, options)
     table = read_table(options.data, options.na)
     X = inputs_of(model, table)
     target = options.target or (model.response_name_ if model.response_name_ in table.names else None)
