@@ -53,7 +53,8 @@ class Sight:
                 ? { name: latent[one.dataset.place].column, levels: latent[one.dataset.place].values }
                 : { name: columns[one.dataset.place].name,
                     levels: [columns[one.dataset.place].reference, ...columns[one.dataset.place].levels] };
-              const control = Array.from(document.querySelectorAll(".control[data-place]")).find(one => told(one).name === column);
+              const all = Array.from(document.querySelectorAll(".control[data-place]"));
+              const control = all.find(one => told(one).name === column);
               if (!control) { done(); return; }
               const place = value === null ? "missing" : typeof value === "boolean" ? Number(value)
                 : told(control).levels.indexOf(value);
