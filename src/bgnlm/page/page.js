@@ -159,13 +159,19 @@
       });
     }
 
+    // A slope is an input, or a position that is a number.
+    slope(name, values) {
+      const own = this.coded(values).get(name);
+      return own === undefined ? Number(values.get(LATENT + name)) : own;
+    }
+
     // What latent components add in one model.
     latentPart(part, m, values) {
       let sum = 0;
       for (const one of this.latent) {
         const place = one.values.indexOf(values.get(LATENT + one.column));
         if (place < 0) continue;
-        sum += one.effects[part][m][place] * (one.slope === null ? 1 : this.coded(values).get(one.slope));
+        sum += one.effects[part][m][place] * (one.slope === null ? 1 : this.slope(one.slope, values));
       }
       return sum;
     }

@@ -13,7 +13,7 @@ _MISSING = "(missing)"
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Smallest, middle and largest value of an input, and where they come from."""
+    """Smallest, middle and largest value of an input."""
 
     low: float
     middle: float
@@ -29,7 +29,7 @@ def sliders(average: PageAverage, spans: dict[str, Span], labelled: set[str], we
     used = {step[1] for step in document["steps"] if step[0] == "column"}
     used |= {one["slope"] for one in document["latent"] if one["slope"]}
     columns = [one for one in document["columns"] if used.intersection((one["name"], *one["coded"]))]
-    columns.sort(key=lambda one: -max(weights.get(name, 0.0) for name in one["coded"]))
+    columns.sort(key=lambda one: -max((weights.get(name, 0.0) for name in one["coded"]), default=0.0))
     controls = [_control(document["columns"].index(one), one, spans) for one in columns]
     controls += [_positions(document, name, name in labelled) for name in _latent_columns(document)]
     if document["has_offset"]:
