@@ -13,6 +13,7 @@ from bgnlm.cli.export import add_export
 from bgnlm.cli.fit import add_fit
 from bgnlm.cli.options import DESCRIBED
 from bgnlm.cli.predict import add_predict
+from bgnlm.cli.report import add_report
 from bgnlm.cli.show import add_show
 from bgnlm.errors import BgnlmError, SettingError
 
@@ -23,6 +24,7 @@ examples:
   bgnlm show axis.bgnlm
   bgnlm predict axis.bgnlm new.csv --out predictions.csv
   bgnlm export axis.bgnlm --as sql
+  bgnlm report axis.bgnlm --data planets.csv --out axis.html
 
 `bgnlm COMMAND --help` explains a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
@@ -79,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bgnlm {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
-    for add in (add_fit, add_predict, add_show, add_export):
+    for add in (add_fit, add_predict, add_show, add_export, add_report):
         add(commands)
     return parser
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bgnlm.cli.cells import Column
     from bgnlm.cli.tables import Table
 
 _EXAMPLES = """\
@@ -62,6 +61,7 @@ def run_predict(options: argparse.Namespace) -> int:
     """Predict and write."""
     from bgnlm.cli.checks import rows_as_lines
     from bgnlm.cli.model_files import load_model
+    from bgnlm.cli.new_rows import inputs_of
     from bgnlm.cli.outputs import STANDARD_OUTPUT, as_csv, check_table_writable, write_table
     from bgnlm.cli.tables import read_table
 
@@ -72,7 +72,8 @@ def run_predict(options: argparse.Namespace) -> int:
     _check_options(model, options)
     table = read_table(options.data, options.na)
     table.require(options.keep, "--keep")
-    X, ignored = _inputs(model, table, options)
+    X = inputs_of(model, table)
+    ignored = _not_used(model, table, options)
     if ignored and not options.quiet:
         tell(f"{table.path}: not used: {', '.join(ignored)}")
     how = _how(table, options)
@@ -88,8 +89,15 @@ def run_predict(options: argparse.Namespace) -> int:
     return 0
 
 
+def _not_used(model: Any, table: Table, options: argparse.Namespace) -> list[str]:
+    """Names of columns that nobody asked for."""
+    used = {*model.coding_.input_names, *options.keep, options.offset, options.trials}
+    return [name for name in table.names if name not in used]
+
+
 def _check_options(model: Any, options: argparse.Namespace) -> None:
-    from bgnlm.errors import DataError, SettingError
+    from bgnlm.cli.new_rows import require_offset
+    from bgnlm.errors import SettingError
 
     if options.of == "response" and hasattr(model, "classes_"):
         raise SettingError(
@@ -100,48 +108,7 @@ def _check_options(model: Any, options: argparse.Namespace) -> None:
         raise SettingError(
             f"--trials is for shares (--family binomial); the model has family {family!r}. Leave it out."
         )
-    if model.has_offset_ and options.offset is None:
-        raise DataError(
-            f"{options.model} was fitted with an offset, which its predictions need too. Give the column that has it: "
-            "--offset COLUMN"
-        )
-
-
-def _inputs(model: Any, table: Table, options: argparse.Namespace) -> tuple[Any, list[str]]:
-    """The columns that the model knows as a data frame, and the names of those that nobody asked for."""
-    from bgnlm.cli.checks import refuse_infinite, refuse_missing
-    from bgnlm.cli.tables import frame_of
-
-    coding = model.coding_
-    table.require(coding.input_names, "needed by the model")
-    labelled = model.latent_columns_.labelled(coding)
-    columns = [_column(table, column, column.name in labelled) for column in coding.columns]
-    needed = [came for column, came in zip(coding.columns, columns, strict=True) if column.fill is None]
-    refuse_missing(table, needed, "Fill it, drop the row, or fit with --missing impute.")
-    refuse_infinite(table, columns)
-    X = frame_of(columns)
-    if not coding.has_names:
-        X.columns = range(len(columns))
-    used = {*coding.input_names, *options.keep, options.offset, options.trials}
-    return X, [name for name in table.names if name not in used]
-
-
-def _column(table: Table, trained: Any, has_labels: bool) -> Column:
-    """Read a column as what it was in training, whatever it looks like now."""
-    from bgnlm.estimators.columns import BooleanColumn, CategoricalColumn, PositionColumn
-
-    match trained:
-        case _ if has_labels:
-            return table.column(trained.name, "texts")
-        case PositionColumn():  # groups may be true and false
-            column = table.column(trained.name)
-            return column if column.kind != "texts" else table.column(trained.name, "numbers")
-        case CategoricalColumn():
-            return table.column(trained.name, "texts")
-        case BooleanColumn():
-            return table.column(trained.name, "booleans")
-        case _:
-            return table.column(trained.name, "numbers")
+    require_offset(model, options)
 
 
 def _how(table: Table, options: argparse.Namespace) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
+from bgnlm.estimators.display import ReportMixin
 from bgnlm.estimators.exports import ExportsMixin
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
-from bgnlm.estimators.inputs import TableCoding, learn_coding
+from bgnlm.estimators.inputs import Ranges, TableCoding, learn_coding, ranges_of
 from bgnlm.estimators.latent_columns import LatentColumns, check_different, learn_latent
 from bgnlm.estimators.progress import CallbackSupportMixin, progress_of
 from bgnlm.features import inputs_of, parse
@@ -41,16 +42,17 @@ _HALF = 0.5
 
 
 class LearntTable(NamedTuple):
-    """The training data: their coding, the coded inputs, the name of the response, components and their places."""
+    """The training data: their coding, the coded inputs and their ranges, the response's name, components, places."""
 
     coding: TableCoding
     design: FloatArray
     response: str
     latent: LatentColumns
     placed: tuple[Placed, ...]
+    ranges: Ranges
 
 
-class BGNLMEstimator(ExportsMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BGNLMEstimator(ExportsMixin, ReportMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; see `BGNLMRegressor` for the parameters."""
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> LearntTable:
@@ -74,16 +76,20 @@ class BGNLMEstimator(ExportsMixin, CallbackSupportMixin, TransformerMixin, BaseE
         latent = learn_latent(fields, X, coding)
         response = getattr(y, "name", None)
         name_of_y = response if isinstance(response, str) and response else "y"
-        return LearntTable(coding, design, name_of_y, latent, latent.placed(X, coding))
+        placed, ranges = latent.placed(X, coding), ranges_of(coding, design)
+        return LearntTable(coding, design, name_of_y, latent, placed, ranges)
 
     def _kept_inputs(self) -> set[str]:
         """Inputs that features to keep are made of."""
         features = (parse(feature) if isinstance(feature, str) else feature for feature in self.keep)
         return {name for feature in features for name in inputs_of(feature)}
 
-    def _take_over(self, coding: TableCoding, response: str, latent: LatentColumns, *, has_offset: bool) -> None:
+    def _take_over(
+        self, coding: TableCoding, response: str, latent: LatentColumns, ranges: Ranges, *, has_offset: bool
+    ) -> None:
         """Keep what is known about inputs and response."""
         self.coding_ = coding
+        self.input_ranges_ = ranges
         self.latent_columns_ = latent
         self.response_name_ = response
         self.has_offset_ = has_offset
@@ -157,7 +163,7 @@ class BGNLMEstimator(ExportsMixin, CallbackSupportMixin, TransformerMixin, BaseE
                 )
             self.searches_ = tuple(map(fitted, results))
         has_offset = any(problem.likelihood.offset.any() for problem in problems)
-        self._take_over(table.coding, table.response, table.latent, has_offset=has_offset)
+        self._take_over(table.coding, table.response, table.latent, table.ranges, has_offset=has_offset)
         if self.warm_start:
             self._runs = results
         elif hasattr(self, "_runs"):
@@ -310,10 +316,11 @@ class BGNLMEstimator(ExportsMixin, CallbackSupportMixin, TransformerMixin, BaseE
         changes = {name: value for name, value in changes.items() if value is not None}
         self._check_settings_known(changes)
         other = clone(self).set_params(**changes)
-        other._take_over(self.coding_, self.response_name_, self.latent_columns_, has_offset=self.has_offset_)
+        known = self.coding_, self.response_name_, self.latent_columns_, self.input_ranges_
+        other._take_over(*known, has_offset=self.has_offset_)
         design = self.coding_.encode(X, estimator_name=type(self).__name__)
         placed = self.latent_columns_.placed(X, self.coding_)
-        table = LearntTable(self.coding_, design, self.response_name_, self.latent_columns_, placed)
+        table = LearntTable(self.coding_, design, self.response_name_, self.latent_columns_, placed, self.input_ranges_)
         problems = other._problems_again(self, table, check_target(y, len(design)), sample_weight, offset)
         n = check_count(max_models, "max_models", low=1)
         other.searches_ = tuple(rescored(problem, search, n) for problem, search in zip(problems, found, strict=True))

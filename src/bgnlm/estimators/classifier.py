@@ -33,7 +33,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
     ----------
     classes_
         The classes, sorted.
-    features_, models_, posterior_, diagnostics_, coding_, n_features_in_, feature_names_in_
+    features_, models_, posterior_, diagnostics_, input_ranges_, coding_, n_features_in_, feature_names_in_
         As for `BGNLMRegressor`; `posterior_` and `diagnostics_` are tuples, one for each class, if there are more than
         two.
 

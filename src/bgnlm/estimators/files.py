@@ -9,9 +9,10 @@ from bgnlm._typing import AnyArray
 from bgnlm.errors import ModelFileError
 from bgnlm.estimators.base import BGNLMEstimator
 from bgnlm.estimators.checked import boolean
+from bgnlm.estimators.checked import number as checked_number
 from bgnlm.estimators.classifier import BGNLMClassifier
 from bgnlm.estimators.columns import demand
-from bgnlm.estimators.inputs import TableCoding
+from bgnlm.estimators.inputs import Ranges, TableCoding
 from bgnlm.estimators.latent_plain import columns_from_plain, columns_to_plain
 from bgnlm.estimators.regressor import BGNLMRegressor
 from bgnlm.estimators.searches_plain import search_from_plain, search_to_plain
@@ -33,6 +34,7 @@ def save_estimator(estimator: BGNLMEstimator, path: str | Path) -> None:
         "coding": estimator.coding_.to_plain(),
         "response": estimator.response_name_,
         "has_offset": estimator.has_offset_,
+        "input_ranges": {name: list(ends) for name, ends in estimator.input_ranges_.items()},
         "searches": [],
     }
     if isinstance(estimator, BGNLMClassifier):
@@ -91,7 +93,9 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
     ]
     estimator = kind(**settings_from_plain(content["settings"], kind._get_param_names()))
     has_offset = boolean(content["has_offset"], "has_offset")
-    estimator._take_over(coding, content["response"], latent, has_offset=has_offset)
+    # Files of earlier versions have none.
+    ranges = _ranges(content.get("input_ranges", {}), coding)
+    estimator._take_over(coding, content["response"], latent, ranges, has_offset=has_offset)
     estimator._settings_lost = _names(content["settings_not_stored"])
     estimator.searches_ = tuple(found)
     if kind is BGNLMClassifier:
@@ -107,6 +111,17 @@ def _estimator(content: dict[str, Any], arrays: dict[str, AnyArray]) -> Any:
 def _names(values: Any) -> set[str]:
     demand(isinstance(values, list) and all(isinstance(value, str) for value in values), "settings must be names")
     return set(values) - {"random_state"}  # another seed will do
+
+
+def _ranges(plain: Any, coding: TableCoding) -> Ranges:
+    demand(isinstance(plain, dict) and set(plain) <= set(coding.names), "input_ranges must be those of inputs")
+    found: Ranges = {}
+    for name, ends in plain.items():
+        demand(isinstance(ends, list) and len(ends) == 3, "a range has three numbers")
+        low, middle, high = map(checked_number, ends)
+        demand(low <= middle <= high, "a range must ascend")
+        found[name] = (low, middle, high)
+    return found
 
 
 def _part(arrays: dict[str, AnyArray], number: int) -> dict[str, AnyArray]:

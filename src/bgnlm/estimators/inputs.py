@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ _KINDS: dict[str, type[Column]] = {
 }
 _FILL = 'Drop these rows, fill the values, or fit with missing="impute".'
 _POSITIONS_NEEDED = "Drop these rows: latent components need their positions, groups and slopes."
+
+Ranges: TypeAlias = dict[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,14 @@ def learn_coding(
         for name, came in zip(names, given, strict=True)
     )
     return TableCoding(tuple(columns), has_names=table.names is not None)
+
+
+def ranges_of(coding: TableCoding, design: FloatArray) -> Ranges:
+    """Smallest value, median and largest value of numeric columns, given all coded ones."""
+    place = {name: k for k, name in enumerate(coding.names)}
+    numeric = [column.name for column in coding.columns if isinstance(column, NumericColumn)]
+    each = {name: np.quantile(design[:, place[name]], [0.0, 0.5, 1.0]) for name in numeric}
+    return {name: (float(low), float(middle), float(high)) for name, (low, middle, high) in each.items()}
 
 
 def column_name(names: Sequence[str], column: str | int) -> str:

@@ -83,6 +83,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         Latent components: probability, and mean and standard deviation of their hyperparameters.
     posterior_, diagnostics_
         All models that were found, and how far to trust them.
+    input_ranges_ : dict
+        Smallest value, median and largest value of each numeric column in training.
     coding_
         How the table is turned into numbers.
     n_features_in_, feature_names_in_

@@ -42,12 +42,7 @@ def summarize_fit(
             f"weights of projections are averaged over: Monte Carlo errors of the log posterior are at most "
             f"{weight_errors.max():.2g}, Pareto k is at most {weight_shapes.max():.2g}"
         )
-    advice = _advice(posterior, diagnostics, average)
-    if len(weight_errors) and (weight_errors.max() > _UNSURE or weight_shapes.max() > _HEAVY_TAIL):
-        advice.append(
-            "some averages over weights are not precise: ProjectionWeights(n_weight_draws=...) allows more draws, "
-            "Limits(max_depth=..., max_width=...) fewer weights"
-        )
+    advice = advice_on(posterior, diagnostics, average, weight_errors, weight_shapes)
     note = ["", "to note", *(f"  {line}" for line in advice)] if advice else []
     return "\n".join([*lines, *_search(diagnostics), *note])
 
@@ -127,7 +122,14 @@ def _search(diagnostics: Diagnostics) -> list[str]:
     return [f"{chains}: {diagnostics.n_scored:,} models scored, {diagnostics.n_models:,} kept"]
 
 
-def _advice(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverage) -> list[str]:
+def advice_on(
+    posterior: Posterior,
+    diagnostics: Diagnostics,
+    average: ModelAverage,
+    weight_errors: FloatArray = NO_ERRORS,
+    weight_shapes: FloatArray = NO_ERRORS,
+) -> list[str]:
+    """What stands against trusting a fit, and what to do about it; nothing if all is well."""
     lines = []
     unfinished = [ending for ending in diagnostics.endings if ending not in ("complete", "nothing more found")]
     if unfinished:
@@ -140,6 +142,11 @@ def _advice(posterior: Posterior, diagnostics: Diagnostics, average: ModelAverag
         )
     if average.mass < 1.0 - _UNCOVERED:
         lines.append("the posterior is flat: SearchConfig(n_averaged=...) averages predictions over more models")
+    if len(weight_errors) and (weight_errors.max() > _UNSURE or weight_shapes.max() > _HEAVY_TAIL):
+        lines.append(
+            "some averages over weights are not precise: ProjectionWeights(n_weight_draws=...) allows more draws, "
+            "Limits(max_depth=..., max_width=...) fewer weights"
+        )
     return lines
 
 

@@ -1,0 +1,91 @@
+"""The report of a fitted estimator: from the estimator and data to what the page is made of."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgnlm.errors import DataError, FeatureError, SettingError
+from bgnlm.estimators.exports import program_of
+from bgnlm.estimators.inputs import column_name
+from bgnlm.page.average import LatentColumn, PageAverage, page_average
+from bgnlm.page.data import PageData
+from bgnlm.page.document import PageContent, write_page
+from bgnlm.page.sliders import Span
+from bgnlm.persistence import write_whole
+
+
+def report_of(estimator: Any, X: Any, y: Any, path: Any, offset: Any, title: str | None) -> str:
+    """Write the page of a fitted estimator, to a file too if a path is given."""
+    if not isinstance(path, str | PathLike | None):
+        raise SettingError(f"path must be the name of a file, or None; got {path!r}.")
+    if not isinstance(title, str | None):
+        raise SettingError(f"title must be a text, or None; got {title!r}.")
+    data = _data(estimator, X, y, offset)
+    latent = _latent(estimator)
+    page = write_page(
+        PageContent(
+            model=estimator,
+            title=title or f"What explains {estimator.response_name_}?",
+            data=data,
+            average=_average(estimator, latent),
+            spans=_spans(estimator, data),
+            labelled={one.column for one in latent if one.by_label},
+        )
+    )
+    if path is not None:
+        write_whole(Path(path), page.encode())
+    return page
+
+
+def _data(estimator: Any, X: Any, y: Any, offset: Any) -> PageData | None:
+    """Rows as a data frame whose columns are in the order of the training data."""
+    if X is None:
+        if y is not None or offset is not None:
+            raise DataError("y and offset belong to the rows of X, which is not there. Give report(X, y, ...).")
+        return None
+    from bgnlm.plot.inputs import take_rows
+
+    estimator._rows(X, offset)  # refuses what predictions would refuse
+    frame = take_rows(estimator, X, 2**62).frame
+    coding = estimator.coding_
+    if coding.has_names and set(coding.input_names) == set(frame.columns):
+        frame = frame[list(coding.input_names)]
+    from bgnlm.estimators.base import check_target
+
+    return PageData(frame=frame, y=None if y is None else check_target(y, len(frame)), offset=offset)
+
+
+def _average(estimator: Any, latent: tuple[LatentColumn, ...]) -> PageAverage | str:
+    """What the sliders compute with, or why they cannot."""
+    try:
+        program = program_of(estimator, "average", "mean", without_latent=True)
+        return page_average(program, latent)
+    except (FeatureError, SettingError) as error:  # transforms of one's own
+        return f"The models cannot be computed in the page. {error}"
+
+
+def _latent(estimator: Any) -> tuple[LatentColumn, ...]:
+    names = estimator.coding_.input_names
+    columns = estimator.latent_columns_
+    return tuple(
+        LatentColumn(
+            column=column_name(names, field.column),
+            slope=None if field.slope is None else column_name(names, field.slope),
+            values=tuple(str(value).removesuffix(".0") for value in where.values.tolist()),
+            by_label=field.by_label,
+        )
+        for field, where in zip(columns.fields, columns.positions, strict=True)
+    )
+
+
+def _spans(estimator: Any, data: PageData | None) -> dict[str, Span]:
+    """Ranges of numeric columns: those of the training data, otherwise of the rows given."""
+    found = dict(estimator.input_ranges_)
+    if data is not None:
+        for place, name in enumerate(estimator.coding_.input_names):
+            values = data.frame.iloc[:, place]
+            if name not in found and values.dtype.kind in "iuf" and values.notna().any():
+                found[name] = tuple(np.nanquantile(values.to_numpy(np.float64), [0.0, 0.5, 1.0]).tolist())
+    return {name: Span(low=low, middle=middle, high=high) for name, (low, middle, high) in found.items()}

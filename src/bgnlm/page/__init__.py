@@ -1,0 +1,1 @@
+"""The report of a fitted model: one HTML file that needs nothing else."""
