@@ -20,7 +20,14 @@ FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
 
 @dataclass(frozen=True)
 class Gamma:
-    """Gamma distribution of a precision; the density is that of its logarithm."""
+    """Gamma distribution of a precision; the density is that of its logarithm.
+
+    Examples
+    --------
+    >>> from bgnlm.latent import Gamma, Grouped
+    >>> Grouped("patient", precision_prior=Gamma(1, 0.5)).precision_prior.rate
+    0.5
+    """
 
     shape: float = 1.0
     rate: float = 5e-5
@@ -46,7 +53,14 @@ PAPER_PRECISION = Gamma()
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal distribution of an unbounded hyperparameter, by mean and precision."""
+    """Normal distribution of an unbounded hyperparameter, by mean and precision.
+
+    Examples
+    --------
+    >>> from bgnlm.latent import OU, Normal
+    >>> OU("day", decay_prior=Normal(-2, 1)).decay_prior.mean
+    -2
+    """
 
     mean: float = 0.0
     precision: float = 1.0
@@ -71,6 +85,15 @@ class Bridge(NamedTuple):
         Of the conditional mean.
     variance
         Conditional variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1
+    >>> known, wanted = np.array([0.0, 2.0, 4.0]), np.array([1.0, 5.0])
+    >>> bridge = RW1("day").bridge(np.array([0.0]), known, wanted)
+    >>> bridge.left_weight.tolist(), bridge.right_weight.tolist()
+    ([0.5, 1.0], [0.5, 0.0])
     """
 
     left: IntArray
@@ -86,6 +109,16 @@ class LatentField(Protocol):
 
     `by_label`: whether the values of the column are labels, in no order, instead of positions. `is_pinned`: whether the
     field is 0 at the first position by definition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1, LatentField
+    >>> field: LatentField = RW1("day")
+    >>> field.column, field.n_hyperparameters
+    ('day', 1)
+    >>> field.precision(np.array([0.0]), np.array([0.0, 1.0, 2.0])).shape
+    (3, 2)
     """
 
     by_label: ClassVar[bool]
@@ -172,7 +205,15 @@ class _IndependentEffects:
 
 @dataclass(frozen=True)
 class IID(_IndependentEffects):
-    """Independent normal effects, one for each position."""
+    """Independent normal effects, one for each position.
+
+    Examples
+    --------
+    >>> from bgnlm import BGNLMRegressor
+    >>> from bgnlm.latent import IID
+    >>> BGNLMRegressor(family="poisson", latent=[IID("row")]).latent[0].column
+    'row'
+    """
 
     column: str | int
     precision_prior: Gamma = PAPER_PRECISION
@@ -188,6 +229,15 @@ class Grouped(_IndependentEffects):
     """Effects of groups: random intercepts, or with `slope` random slopes of that column.
 
     Several of them over one column are independent of each other, and so are those over crossed columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import Grouped, log_marginal
+    >>> school = np.repeat(["a", "b", "c", "d"], 5)
+    >>> score = np.repeat([1.0, 4.0, 2.0, 7.0], 5) + np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 4)
+    >>> log_marginal(score, latent=[Grouped("school")], positions={"school": school}) > log_marginal(score)
+    True
     """
 
     column: str | int
@@ -204,6 +254,15 @@ class RW1:
 
     It begins at 0, which together with a flat intercept is the same as effects that add up to 0; the density is
     normalised, so that marginal likelihoods of models with and without it can be compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1, log_marginal
+    >>> day = np.arange(30.0)
+    >>> level = np.sin(day / 5)
+    >>> log_marginal(level, latent=[RW1("day")], positions={"day": day}) > log_marginal(level)
+    True
     """
 
     column: str | int
@@ -267,6 +326,15 @@ class AR1:
         Distance that is one step; positions must be whole numbers of steps apart. "rank" if the next larger position is
         one step ahead, however far it is. None for a series with gaps, whose step is the smallest distance, if the
         positions are at more than half of the places of such a series; for "rank" otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import AR1
+    >>> AR1("day").times(np.array([0.0, 1.0, 2.0, 5.0])).tolist()
+    [0.0, 1.0, 2.0, 5.0]
+    >>> AR1("day", step="rank").times(np.array([0.0, 1.0, 2.0, 5.0])).tolist()
+    [0.0, 1.0, 2.0, 3.0]
     """
 
     column: str | int
@@ -345,6 +413,13 @@ class OU:
     """Ornstein-Uhlenbeck process: correlation exp(-phi distance).
 
     Hyperparameters: logarithm of the marginal precision, and log phi.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import OU
+    >>> sorted(OU("day").describe(np.array([0.0, 0.0])))
+    ['phi', 'sd']
     """
 
     column: str | int
