@@ -1,4 +1,4 @@
-"""Run the checks of the project: ``python -m tools.check [lint] [types] [imports] [tests] [lowest]``."""
+"""Run the checks of the project: ``python -m tools.check [lint] [types] [imports] [docs] [tests] [lowest]``."""
 
 import re
 import shlex
@@ -50,6 +50,11 @@ def imports() -> Passed:
     return run(str(Path(sysconfig.get_path("scripts"), "lint-imports")))
 
 
+def docs() -> Passed:
+    """Build the documentation; every warning, a broken link or anchor for instance, is an error."""
+    return run(PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "--clean")
+
+
 def tests() -> Passed:
     """Test with what is installed."""
     return run(PYTHON, "-m", *TESTS)
@@ -95,7 +100,7 @@ def timed(step: Callable[[], Passed]) -> tuple[Passed, float]:
     return step(), time.perf_counter() - start
 
 
-STEPS = {step.__name__: step for step in (lint, types, imports, tests, lowest)}
+STEPS = {step.__name__: step for step in (lint, types, imports, docs, tests, lowest)}
 RESULTS = {True: "passed", False: "FAILED", None: "skipped"}
 
 if __name__ == "__main__":
