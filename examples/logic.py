@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from bgnlm import BGNLMRegressor, SearchConfig
-from bgnlm.search import ModelPrior, logic_complexity
+from bgnlm.search import ModelPrior, MoveProbabilities, logic_complexity
 
 rng = np.random.default_rng(1)
 n, n_switches = 300, 12
@@ -14,7 +14,7 @@ response = 1 + 1.5 * table["s1"] * table["s2"] + 2 * table["s3"] * (1 - table["s
 model = BGNLMRegressor(
     transforms="logic",  # "not", beside products, which are "and"
     penalty=ModelPrior(penalty=1.0, complexity=logic_complexity(n_inputs=n_switches, max_leaves=4)),
-    search=SearchConfig(n_populations=10),
+    search=SearchConfig(n_populations=10, moves=MoveProbabilities(projection=0)),
     n_chains=2,
     random_state=1,
 )

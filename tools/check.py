@@ -1,5 +1,6 @@
 """Run the checks of the project: ``python -m tools.check [lint] [types] [imports] [docs] [tests] [lowest]``."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -52,6 +53,7 @@ def imports() -> Passed:
 
 def docs() -> Passed:
     """Build the documentation; every warning, a broken link or anchor for instance, is an error."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # an announcement of the theme
     return run(PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "--clean")
 
 
