@@ -24,6 +24,9 @@ OUTSIDE = {
 _HOME = {page: document for document, page in OUTSIDE.items()}
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+# Names of functions need a space before what is not a bracket.
+_NAME = re.compile(r"<mi>(?:log|exp|min|max|dim)</mi>(?=<m(?:i|n|sup|sub|frac|over|subsup)\b)")
+_THIN_SPACE = '<mspace width="0.17em"/>'
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -67,4 +70,4 @@ def mathml(formula: str, display: bool, page: str) -> str:
     written: str = convert(latex, display="block" if display else "inline")
     if "\\" in html.unescape(written):
         raise PluginError(f"{page}: there is a command in this formula that MathML is not made of: {latex}")
-    return written
+    return _NAME.sub(r"\g<0>" + _THIN_SPACE, written)
