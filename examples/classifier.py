@@ -18,7 +18,9 @@ model.fit(table[train], ill[train])
 print(model.features_[["expression", "probability"]].head(4).to_string(index=False))
 
 chance = model.predict_proba(table[test])[:, list(model.classes_).index("ill")]
-print(f"log loss {log_loss(ill[test] == 'ill', chance):.3f}, of the truth {log_loss(ill[test] == 'ill', truth[test]):.3f}")
+print(
+    f"log loss {log_loss(ill[test] == 'ill', chance):.3f}, of the truth {log_loss(ill[test] == 'ill', truth[test]):.3f}"
+)
 print(f"Brier score {brier_score_loss(ill[test] == 'ill', chance):.3f}")
 
 print("\npredicted  observed  rows")

@@ -35,7 +35,9 @@ def test_blocks_run(path, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path):
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", FENCED.sub("", path.read_text(encoding="utf-8"))):
+    for target, anchor in re.findall(
+        r"\]\(([^)#\s]*)(?:#([^)]*))?\)", FENCED.sub("", path.read_text(encoding="utf-8"))
+    ):
         if target.startswith("http"):
             continue
         there = (path.parent / target).resolve() if target else path

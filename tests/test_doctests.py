@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import itertools
 import os
 from types import ModuleType
 
@@ -23,7 +24,10 @@ ASSIGNED = {
     "bgnlm.features.Feature": "bgnlm.features.nodes",
     "bgnlm.features.PRESETS": "bgnlm.features.presets",
 }
-NEEDS_DATA = {f"bgnlm.datasets.load_{name}" for name in "abalone asteroids breast_cancer epigenetic exoplanets spam".split()}
+NEEDS_DATA = {
+    f"bgnlm.datasets.load_{name}"
+    for name in ("abalone", "asteroids", "breast_cancer", "epigenetic", "exoplanets", "spam")
+}
 CHECKER = doctest.NORMALIZE_WHITESPACE
 
 
@@ -39,7 +43,7 @@ def documentation(path):
 
 def below_assignment(source, name):
     body = ast.parse(source).body
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in itertools.pairwise(body):
         targets = getattr(statement, "targets", [getattr(statement, "target", None)])
         if any(getattr(target, "id", None) == name for target in targets):
             return inspect.cleandoc(following.value.value)
