@@ -40,8 +40,10 @@ class Dataset:
 
     Examples
     --------
-    >>> from bgnlm.datasets import make_kepler
+    >>> from bgnlm.datasets import Dataset, make_kepler
     >>> data = make_kepler(n_rows=50, random_state=1)
+    >>> isinstance(data, Dataset)
+    True
     >>> data.name, data.X.shape, data.truth
     ('kepler', (50, 10), ('cbrt_abs(HostStarMassSlrMass*PeriodDays**2)',))
     """

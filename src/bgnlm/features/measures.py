@@ -169,10 +169,12 @@ class FeatureCounts(NamedTuple):
 
     Examples
     --------
-    >>> from bgnlm.features import feature_counts
+    >>> from bgnlm.features import FeatureCounts, feature_counts
     >>> counts = feature_counts(1, n_inputs=2, n_transforms=1)
-    >>> counts[1], counts[1].total
-    (FeatureCounts(inputs=0, transforms=3, products=3), 6)
+    >>> counts[1] == FeatureCounts(inputs=0, transforms=3, products=3)
+    True
+    >>> counts[1].total
+    6
     """
 
     inputs: int

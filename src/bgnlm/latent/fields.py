@@ -89,9 +89,11 @@ class Bridge(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from bgnlm.latent import RW1
+    >>> from bgnlm.latent import RW1, Bridge
     >>> known, wanted = np.array([0.0, 2.0, 4.0]), np.array([1.0, 5.0])
     >>> bridge = RW1("day").bridge(np.array([0.0]), known, wanted)
+    >>> isinstance(bridge, Bridge)
+    True
     >>> bridge.left_weight.tolist(), bridge.right_weight.tolist()
     ([0.5, 1.0], [0.5, 0.0])
     """
