@@ -28,7 +28,7 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
     --------
     >>> from bgnlm.features import parse, to_latex
     >>> print(to_latex(parse("sin(x*y)")))
-    \\sin\\left(x \\, y\\right)
+    \sin\left(x \, y\right)
     """
     digits = check_count(digits, "digits", low=1)
     match feature:
