@@ -1,5 +1,6 @@
-"""Run the checks of the project: ``python -m tools.check [lint] [types] [imports] [tests] [lowest]``."""
+"""Run the checks of the project: ``python -m tools.check [lint] [types] [imports] [docs] [tests] [lowest]``."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -50,6 +51,12 @@ def imports() -> Passed:
     return run(str(Path(sysconfig.get_path("scripts"), "lint-imports")))
 
 
+def docs() -> Passed:
+    """Build the documentation; every warning, a broken link or anchor for instance, is an error."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # an announcement of the theme
+    return run(PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "--clean")
+
+
 def tests() -> Passed:
     """Test with what is installed."""
     return run(PYTHON, "-m", *TESTS)
@@ -95,7 +102,7 @@ def timed(step: Callable[[], Passed]) -> tuple[Passed, float]:
     return step(), time.perf_counter() - start
 
 
-STEPS = {step.__name__: step for step in (lint, types, imports, tests, lowest)}
+STEPS = {step.__name__: step for step in (lint, types, imports, docs, tests, lowest)}
 RESULTS = {True: "passed", False: "FAILED", None: "skipped"}
 
 if __name__ == "__main__":

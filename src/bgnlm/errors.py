@@ -1,4 +1,14 @@
-"""Every error and warning that bgnlm raises on purpose."""
+"""Every error and warning that bgnlm raises on purpose.
+
+Examples
+--------
+>>> import bgnlm
+>>> try:
+...     bgnlm.log_marginal([1.0, 2.0, 3.0], [[1.0], [2.0], [3.0]], family="normal")
+... except bgnlm.errors.SettingError as error:
+...     print(type(error).__name__)
+SettingError
+"""
 
 
 class BgnlmError(Exception):

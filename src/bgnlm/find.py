@@ -106,6 +106,19 @@ def find_features(
         A seed; the result depends on it and the settings alone.
     progress
         Whether to draw a bar; None for a bar where there is a terminal. A function is called after each population.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm import SearchConfig, find_features
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> found = find_features(y, X, config=SearchConfig(n_populations=3), n_chains=2, random_state=1)
+    >>> [str(feature) for feature in found.posterior.features_of(0)]
+    ['x1*x2']
+    >>> found.fit(0).coefficients[1].round(1)
+    np.float64(1.0)
     """
     fields = check_fields(latent)
     placed = place_all(fields, positions, len(check_response(y))) if fields else None

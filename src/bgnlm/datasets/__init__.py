@@ -1,4 +1,11 @@
-"""Data sets: a small table that comes with the package, those of the paper's examples, and simulated ones."""
+"""Data sets: a small table that comes with the package, those of the paper's examples, and simulated ones.
+
+Examples
+--------
+>>> from bgnlm import datasets
+>>> datasets.load_solar_system().shape
+(70, 7)
+"""
 
 from bgnlm.datasets.dataset import Dataset
 from bgnlm.datasets.epigenetic import load_epigenetic

@@ -37,6 +37,15 @@ class Dataset:
         Where each row lies, for latent processes.
     truth : tuple of str
         The true features as `bgnlm.parse` reads them, where a law is known.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import Dataset, make_kepler
+    >>> data = make_kepler(n_rows=50, random_state=1)
+    >>> isinstance(data, Dataset)
+    True
+    >>> data.name, data.X.shape, data.truth
+    ('kepler', (50, 10), ('cbrt_abs(HostStarMassSlrMass*PeriodDays**2)',))
     """
 
     name: str

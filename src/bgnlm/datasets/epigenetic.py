@@ -59,6 +59,13 @@ def load_epigenetic(
     Dataset
         Inputs and the count of methylated reads, with `offset`, the log of the number of reads, and `position`. The
         index of each points to the rows of `table`.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_epigenetic
+    >>> data = load_epigenetic()  # downloaded once
+    >>> len(data.X), data.offset is not None, data.position is not None
+    (500, True, True)
     """
     check_choice(sample, "sample", _SAMPLES)
     check_choice(inputs, "inputs", tuple(_INPUTS))

@@ -93,6 +93,13 @@ def load_breast_cancer() -> Dataset:
     -------
     Dataset
         569 rows, 143 of them for training, and 30 inputs; the response is 0 or 1.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_breast_cancer
+    >>> data = load_breast_cancer()  # downloaded once
+    >>> data.train[0].shape, data.test[0].shape
+    ((143, 30), (426, 30))
     """
     return _split_dataset("breast_cancer", "malignant", _BREAST_CANCER)
 
@@ -104,6 +111,13 @@ def load_spam() -> Dataset:
     -------
     Dataset
         4601 rows, 1536 of them for training, and 57 inputs; the response is 0 or 1.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_spam
+    >>> data = load_spam()  # downloaded once
+    >>> data.train[0].shape, data.test[0].shape
+    ((1536, 57), (3065, 57))
     """
     return _split_dataset("spam", "spam", _SPAM)
 
@@ -115,6 +129,13 @@ def load_abalone() -> Dataset:
     -------
     Dataset
         4177 rows, 3177 of them for training, and nine inputs; the response is a count.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_abalone
+    >>> data = load_abalone()  # downloaded once
+    >>> data.train[0].shape, data.test[0].shape
+    ((3177, 9), (1000, 9))
     """
     return _split_dataset("abalone", "Rings", _ABALONE)
 
@@ -126,6 +147,13 @@ def load_asteroids() -> Dataset:
     -------
     Dataset
         20766 rows, 64 of them for training, and nine inputs; the response is 0 or 1.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_asteroids
+    >>> data = load_asteroids()  # downloaded once
+    >>> data.train[0].shape, data.test[0].shape
+    ((64, 9), (20702, 9))
     """
     return _split_dataset("asteroids", "neo", _ASTEROIDS)
 
@@ -142,6 +170,13 @@ def load_exoplanets(target: Literal["SemiMajorAxisAU", "PlanetaryMassJpt"] = "Se
     -------
     Dataset
         223 rows and ten inputs, without a split; `truth` has the law.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import load_exoplanets
+    >>> data = load_exoplanets()  # downloaded once
+    >>> data.X.shape, data.y.name
+    ((223, 10), 'SemiMajorAxisAU')
     """
     check_choice(target, "target", tuple(_LAWS))
     table = read_table("exoplanets")

@@ -64,6 +64,13 @@ def make_logic(n_rows: int = 1000, random_state: int | np.random.Generator | Non
     -------
     Dataset
         Inputs ``X1`` to ``X50`` and a Gaussian response; `truth` has the eight products.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import make_logic
+    >>> data = make_logic(n_rows=100, random_state=1)
+    >>> data.X.shape, len(data.truth)
+    ((100, 50), 8)
     """
     n_rows = check_count(n_rows, "n_rows", low=2)
     rng = _generator(random_state)
@@ -95,6 +102,13 @@ def make_kepler(
     -------
     Dataset
         Ten inputs and the semi-major axis; `truth` has the law.
+
+    Examples
+    --------
+    >>> from bgnlm.datasets import make_kepler
+    >>> data = make_kepler(n_rows=100, noise=0.01, random_state=1)
+    >>> data.X.shape, data.truth
+    ((100, 10), ('cbrt_abs(HostStarMassSlrMass*PeriodDays**2)',))
     """
     n_rows = check_count(n_rows, "n_rows", low=2)
     noise = check_number(noise, "noise", low=0.0)

@@ -1,6 +1,13 @@
 """The feature language: values, measures, transforms, evaluation, text (section 2.1 of the paper).
 
 Features never see the response.
+
+Examples
+--------
+>>> from bgnlm import features
+>>> law = features.parse("cbrt_abs(period**2 * mass)")
+>>> features.operation_count(law), features.depth(law)
+(3, 3)
 """
 
 from bgnlm.features.cut_points import learn_cut_points, weighted_quantile

@@ -29,6 +29,15 @@ def learn_cut_points(feature: Feature, evaluator: Evaluator, sample_weight: npt.
     """Fill in all cut points that are still missing, from the inside out; others stay as they are.
 
     The cut point is a quantile of the values that go into the transform; `sample_weight` is frequency.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.features import Evaluator, Input, get_transform, learn_cut_points, modify
+    >>> table = Evaluator(np.array([[1.0], [2.0], [9.0]]), ["x"])
+    >>> step = learn_cut_points(modify(get_transform("above_median"), Input("x")), table)
+    >>> str(step), table.column(step).tolist()
+    ('above_median(x, 2.0)', [0.0, 0.0, 1.0])
     """
     if sample_weight is None and not _lacks_cut_points(feature):
         return feature
@@ -84,6 +93,12 @@ def weighted_quantile(values: npt.ArrayLike, quantile: float, sample_weight: npt
 
     For fractional weights, lay the sorted values side by side, each as long as its weight: the quantile is
     the mean over a window of the length of one row (or of the mean weight, if that is less than one).
+
+    Examples
+    --------
+    >>> from bgnlm.features import weighted_quantile
+    >>> weighted_quantile([1.0, 2.0, 9.0], 0.5), weighted_quantile([1.0, 2.0, 9.0], 0.5, sample_weight=[1, 1, 5])
+    (2.0, 9.0)
     """
     if check_number(quantile, "quantile", low=0.0) > 1:
         raise SettingError(f"quantile must be 1 or less, got {quantile}. Use 0.5 for the median.")

@@ -34,6 +34,14 @@ class Evaluator:
     Notes
     -----
     An evaluator belongs to one thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.features import Evaluator, parse
+    >>> table = Evaluator(np.array([[1.0, 2.0], [3.0, 4.0]]), ["x", "y"])
+    >>> table.column(parse("x*y")).tolist()
+    [2.0, 12.0]
     """
 
     def __init__(self, X: npt.ArrayLike, names: Iterable[str] | None = None, *, max_cached_bytes: int = 2**30) -> None:
@@ -130,6 +138,14 @@ def reject_reason(column: npt.ArrayLike, sample_weight: npt.ArrayLike | None = N
 
     A column is rejected if it is not finite in some row, so large that sums of squares would overflow, or constant
     up to rounding: its spread is at most 1e-13 of its magnitude. Rows of weight zero do not take part.
+
+    Examples
+    --------
+    >>> from bgnlm.features import reject_reason
+    >>> reject_reason([1.0, 1.0, 1.0])
+    'constant: every value is 1 up to rounding'
+    >>> reject_reason([1.0, 2.0, 3.0]) is None
+    True
     """
     column = as_column(column, "column")
     used = np.ones(0, np.bool_) if sample_weight is None else as_weights(sample_weight, len(column)) > 0

@@ -23,6 +23,12 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
     r"""Write a feature for LaTeX's math mode (with amsmath and amssymb), numbers rounded to `digits`.
 
     A cut point that is not known yet appears as t.
+
+    Examples
+    --------
+    >>> from bgnlm.features import parse, to_latex
+    >>> print(to_latex(parse("sin(x*y)")))
+    \sin\left(x \, y\right)
     """
     digits = check_count(digits, "digits", low=1)
     match feature:

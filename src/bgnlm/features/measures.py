@@ -32,13 +32,27 @@ _MAX_BITS = 10_000_000
 
 
 def depth(feature: Feature) -> int:
-    """d: one more than the deepest operand; for a product, one more than the sum over both operands."""
+    """d: one more than the deepest operand; for a product, one more than the sum over both operands.
+
+    Examples
+    --------
+    >>> from bgnlm.features import depth, parse
+    >>> depth(parse("x")), depth(parse("sin(x*y)"))
+    (0, 2)
+    """
     check_features(feature)
     return feature._depth
 
 
 def local_width(feature: Feature) -> int:
-    """lw: the number of features that the last operation put together."""
+    """lw: the number of features that the last operation put together.
+
+    Examples
+    --------
+    >>> from bgnlm.features import local_width, parse
+    >>> local_width(parse("x*y*z")), local_width(parse("sin(x + y + z)"))
+    (2, 3)
+    """
     match feature:
         case Input() | Component() | Modification():
             return 1
@@ -51,7 +65,14 @@ def local_width(feature: Feature) -> int:
 
 
 def operation_count(feature: Feature) -> int:
-    """oc: additions, multiplications and transforms; weights and the intercept do not count."""
+    """oc: additions, multiplications and transforms; weights and the intercept do not count.
+
+    Examples
+    --------
+    >>> from bgnlm.features import operation_count, parse
+    >>> operation_count(parse("x")), operation_count(parse("sin(0.5 + x - 2*y)"))
+    (0, 2)
+    """
     operations: int = sort_key(feature)[0]
     return operations
 
@@ -87,13 +108,27 @@ def weight_count(feature: Feature) -> int:
 
 
 def leaf_count(feature: Feature) -> int:
-    """Count the inputs in a feature, each as often as it occurs."""
+    """Count the inputs in a feature, each as often as it occurs.
+
+    Examples
+    --------
+    >>> from bgnlm.features import leaf_count, parse
+    >>> leaf_count(parse("sin(x)*x*y"))
+    3
+    """
     check_features(feature)
     return feature._leaves
 
 
 def inputs_of(feature: Feature) -> frozenset[str]:
-    """Names of the inputs that a feature uses."""
+    """Names of the inputs that a feature uses.
+
+    Examples
+    --------
+    >>> from bgnlm.features import inputs_of, parse
+    >>> sorted(inputs_of(parse("sin(x)*x*y")))
+    ['x', 'y']
+    """
     match feature:
         case Input(name=name):
             return frozenset((name,))
@@ -108,7 +143,14 @@ def inputs_of(feature: Feature) -> frozenset[str]:
 
 
 def transforms_of(feature: Feature) -> tuple[Transform, ...]:
-    """Transforms that a feature uses, as often as it does."""
+    """Transforms that a feature uses, as often as it does.
+
+    Examples
+    --------
+    >>> from bgnlm.features import parse, transforms_of
+    >>> transforms_of(parse("sin(tanh(x)*y)"))
+    (Transform('sin'), Transform('tanh'))
+    """
     match feature:
         case Input() | Component():
             return ()
@@ -123,7 +165,17 @@ def transforms_of(feature: Feature) -> tuple[Transform, ...]:
 
 
 class FeatureCounts(NamedTuple):
-    """Numbers of features of one depth by their last operation: q^p and q^* of the paper (and the inputs)."""
+    """Numbers of features of one depth by their last operation: q^p and q^* of the paper (and the inputs).
+
+    Examples
+    --------
+    >>> from bgnlm.features import FeatureCounts, feature_counts
+    >>> counts = feature_counts(1, n_inputs=2, n_transforms=1)
+    >>> counts[1] == FeatureCounts(inputs=0, transforms=3, products=3)
+    True
+    >>> counts[1].total
+    6
+    """
 
     inputs: int
     transforms: int
@@ -141,6 +193,12 @@ def count_features(
     """Count the features of exactly this depth, weights aside: q_d of the paper.
 
     With `distinct` every feature counts once, however it can be constructed.
+
+    Examples
+    --------
+    >>> from bgnlm.features import count_features
+    >>> count_features(1, n_inputs=2, n_transforms=1), count_features(2, n_inputs=1, n_transforms=2)
+    (6, 31)
     """
     counts = feature_counts(depth, n_inputs, n_transforms, multiplications=multiplications, distinct=distinct)
     return counts[depth].total
@@ -149,7 +207,14 @@ def count_features(
 def feature_counts(
     max_depth: int, n_inputs: int, n_transforms: int, *, multiplications: bool = True, distinct: bool = False
 ) -> list[FeatureCounts]:
-    """Count the features of each depth from 0 to `max_depth` by their last operation."""
+    """Count the features of each depth from 0 to `max_depth` by their last operation.
+
+    Examples
+    --------
+    >>> from bgnlm.features import feature_counts
+    >>> [counts.total for counts in feature_counts(2, n_inputs=1, n_transforms=2)]
+    [1, 3, 31]
+    """
     max_depth = check_count(max_depth, "depth")
     n_inputs, n_transforms = check_count(n_inputs, "n_inputs"), check_count(n_transforms, "n_transforms")
     counts = [FeatureCounts(n_inputs, 0, 0)]

@@ -18,7 +18,14 @@ from bgnlm.features.table import as_column, as_weights
 
 @dataclass(frozen=True, slots=True)
 class TrainingRange:
-    """Smallest, largest and middle value of a feature in the training data."""
+    """Smallest, largest and middle value of a feature in the training data.
+
+    Examples
+    --------
+    >>> from bgnlm.features import TrainingRange
+    >>> TrainingRange.of([1.0, 2.0, 9.0])
+    TrainingRange(minimum=1.0, maximum=9.0, median=2.0)
+    """
 
     minimum: float
     maximum: float
@@ -83,6 +90,16 @@ def evaluate_on_new_data(
     X: npt.ArrayLike,
     names: Iterable[str] | None = None,
 ) -> FloatArray:
-    """Columns of features on new rows, finite throughout, as `NewColumns` has them."""
+    """Columns of features on new rows, finite throughout, as `NewColumns` has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.features import TrainingRange, evaluate_on_new_data, parse
+    >>> inverse = parse("inverse(x)")
+    >>> seen = TrainingRange.of([0.1, 0.5, 1.0])
+    >>> evaluate_on_new_data([inverse], [seen], np.array([[2.0], [4.0]]), ["x"]).tolist()
+    [[0.5], [0.25]]
+    """
     with NewColumns(features, ranges) as new:
         return new.evaluate(X, names)

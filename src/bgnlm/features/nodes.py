@@ -86,7 +86,14 @@ class _Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input(_Node):
-    """A column of the data, by its name (any string that is not empty)."""
+    """A column of the data, by its name (any string that is not empty).
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input
+    >>> str(Input("x") * Input("y"))
+    'x*y'
+    """
 
     name: str
 
@@ -105,6 +112,12 @@ class Component(_Node):
     """delta_k of section 4.1: a latent process, or an offset that can be chosen, by its name, such as "AR1(pos)".
 
     It is a part of models like a feature, but it has no column, and nothing is made of it.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Component
+    >>> str(Component("AR1(day)"))
+    'AR1(day)'
     """
 
     name: str
@@ -118,7 +131,14 @@ class Component(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Modification(_Node):
-    """g(F): a transform of one feature; `parameters` holds the learnt cut point of a threshold transform."""
+    """g(F): a transform of one feature; `parameters` holds the learnt cut point of a threshold transform.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, Modification, get_transform
+    >>> str(Modification(get_transform("sin"), Input("x")))
+    'sin(x)'
+    """
 
     transform: Transform
     operand: "Feature"
@@ -132,7 +152,15 @@ class Modification(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Multiplication(_Node):
-    """F_1 · ... · F_m: two or more factors, none of which is itself a product, in canonical order."""
+    """F_1 · ... · F_m: two or more factors, none of which is itself a product, in canonical order.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, Multiplication
+    >>> x, y = Input("x"), Input("y")
+    >>> Multiplication((y, x)) == Multiplication((x, y))
+    True
+    """
 
     factors: "tuple[Feature, ...]"
 
@@ -153,6 +181,12 @@ class Projection(_Node):
     """g(intercept + sum of weight · F): a transform of a weighted sum of two or more different features.
 
     Operands are sorted, equal ones merged by adding their weights, and those of weight zero left out.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, Projection, get_transform
+    >>> str(Projection(get_transform("sigmoid"), (Input("x"), Input("y")), (2.0, -1.0), intercept=0.5))
+    'sigmoid(0.5 + 2.0*x - y)'
     """
 
     transform: Transform
@@ -171,29 +205,64 @@ class Projection(_Node):
 
 
 Feature: TypeAlias = Input | Modification | Multiplication | Projection | Component
+"""Any feature, and the leaves that stand for latent components.
+
+Examples
+--------
+>>> from bgnlm.features import Feature, parse
+>>> isinstance(parse("sin(x)"), Feature)
+True
+"""
 
 
 def sort_key(feature: Feature) -> SortKey:
     """Key of the canonical order of features: fewer operations come first.
 
     Sort with ``sorted(features, key=sort_key)``; features themselves have no ``<``.
+
+    Examples
+    --------
+    >>> from bgnlm.features import parse, sort_key
+    >>> [str(f) for f in sorted(map(parse, ["sin(x*y)", "x*y", "x"]), key=sort_key)]
+    ['x', 'x*y', 'sin(x*y)']
     """
     check_features(feature)
     return feature._key
 
 
 def modify(transform: Transform, operand: Feature, parameters: Iterable[float] = ()) -> Modification:
-    """Apply a transform to one feature."""
+    """Apply a transform to one feature.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, get_transform, modify
+    >>> str(modify(get_transform("tanh"), Input("x")))
+    'tanh(x)'
+    """
     return Modification(transform, operand, tuple(parameters))
 
 
 def multiply(*factors: Feature) -> Multiplication:
-    """Multiply features; the result does not depend on their order or grouping."""
+    """Multiply features; the result does not depend on their order or grouping.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, multiply
+    >>> str(multiply(Input("x"), Input("y"), Input("x")))
+    'x**2*y'
+    """
     return Multiplication(factors)
 
 
 def power(base: Feature, exponent: int) -> Feature:
-    """Multiply a feature with itself, `exponent` factors in all."""
+    """Multiply a feature with itself, `exponent` factors in all.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, power
+    >>> str(power(Input("x"), 3))
+    'x**3'
+    """
     check_features(base)
     if not isinstance(exponent, Integral) or isinstance(exponent, bool) or exponent < 1:
         raise FeatureError(
@@ -211,7 +280,14 @@ def project(
     intercept: float = 0.0,
     parameters: Iterable[float] = (),
 ) -> Projection:
-    """Apply a transform to a weighted sum of two or more different features."""
+    """Apply a transform to a weighted sum of two or more different features.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Input, get_transform, project
+    >>> str(project(get_transform("sigmoid"), [Input("x"), Input("y")], [2.0, -1.0], 0.5))
+    'sigmoid(0.5 + 2.0*x - y)'
+    """
     return Projection(transform, tuple(operands), tuple(weights), intercept, tuple(parameters))
 
 

@@ -33,6 +33,15 @@ def parse(text: str, transforms: str | Iterable[str | Transform] = (), component
         Transforms of your own, besides those that are registered.
     components
         Names of latent components: such a text is the component, whatever else it could be.
+
+    Examples
+    --------
+    >>> from bgnlm import parse
+    >>> law = parse("cbrt_abs(period**2 * `parent mass`)")
+    >>> str(law)
+    'cbrt_abs(`parent mass`*period**2)'
+    >>> law == parse("cbrt_abs(`parent mass` * period * period)")
+    True
     """
     if not isinstance(text, str):
         raise FeatureError(f"a feature is read from a string, got {text!r}. Write for example parse('sin(x)').")

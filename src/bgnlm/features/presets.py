@@ -29,10 +29,25 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "logic": ("not_",),
     "none": (),
 }
+"""Names of transforms by the name of their set.
+
+Examples
+--------
+>>> from bgnlm.features import PRESETS
+>>> PRESETS["classification"]
+('gauss', 'tanh', 'atan', 'sin')
+"""
 
 
 def resolve_transforms(spec: str | Iterable[str | Transform]) -> tuple[Transform, ...]:
-    """Find the transforms meant by a preset's name, or by a list of names and `Transform` objects."""
+    """Find the transforms meant by a preset's name, or by a list of names and `Transform` objects.
+
+    Examples
+    --------
+    >>> from bgnlm.features import resolve_transforms
+    >>> [transform.name for transform in resolve_transforms(["sin", "tanh"])]
+    ['sin', 'tanh']
+    """
     transforms = tuple(map(_resolve_one, _entries(spec)))
     names = [transform.name for transform in transforms]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -12,6 +12,12 @@ def to_sympy(feature: Feature) -> Any:
     """Write a feature as a SymPy expression in real symbols named like the inputs.
 
     A transform of yours without a SymPy form becomes an undefined function of its name.
+
+    Examples
+    --------
+    >>> from bgnlm.features import parse, to_sympy
+    >>> to_sympy(parse("sin(x)*x*y"))
+    x*y*sin(x)
     """
     return _build(_import_sympy(), feature)
 

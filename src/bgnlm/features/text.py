@@ -11,6 +11,14 @@ def render(feature: Feature, digits: int | None = None) -> str:
     """Write a feature as text; `parse` gives back the same feature.
 
     With `digits`, numbers are rounded to so many significant digits, for reading only.
+
+    Examples
+    --------
+    >>> from bgnlm.features import parse, render
+    >>> render(parse("y * x * sin(x)"))
+    'x*y*sin(x)'
+    >>> render(parse("sin(0.123456*x + y)"), digits=2)
+    'sin(0.12*x + y)'
     """
     if digits is not None:
         digits = check_count(digits, "digits", low=1)

@@ -119,6 +119,13 @@ def register(transform: Transform, *, replace: bool = False) -> Transform:
     """Make a transform known by its name, to `parse` and wherever names of transforms are given.
 
     A name that is taken is refused unless `replace` is true. Returns the transform.
+
+    Examples
+    --------
+    >>> from bgnlm.features import Transform, parse, register
+    >>> _ = register(Transform("cube_of_docs", lambda x: x**3), replace=True)
+    >>> str(parse("cube_of_docs(x)"))
+    'cube_of_docs(x)'
     """
     if not isinstance(transform, Transform):
         raise FeatureError(
@@ -135,12 +142,26 @@ def register(transform: Transform, *, replace: bool = False) -> Transform:
 
 
 def registered_transforms() -> tuple[Transform, ...]:
-    """All registered transforms in the order of their registration."""
+    """All registered transforms in the order of their registration.
+
+    Examples
+    --------
+    >>> from bgnlm.features import registered_transforms
+    >>> "tanh" in [transform.name for transform in registered_transforms()]
+    True
+    """
     return tuple(_registered.values())
 
 
 def get_transform(name: str) -> Transform:
-    """Find a registered transform by its name."""
+    """Find a registered transform by its name.
+
+    Examples
+    --------
+    >>> from bgnlm.features import get_transform
+    >>> get_transform("sin")
+    Transform('sin')
+    """
     if not isinstance(name, str):
         raise FeatureError(f"a transform is found by its name, got {name!r}. Write for example get_transform('sin').")
     if name in _registered:

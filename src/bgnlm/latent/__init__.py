@@ -1,4 +1,11 @@
-"""Latent Gaussian components, and models with them (section 4.1 of the paper)."""
+"""Latent Gaussian components, and models with them (section 4.1 of the paper).
+
+Examples
+--------
+>>> import bgnlm
+>>> bgnlm.BGNLMRegressor(latent=[bgnlm.latent.AR1("day")]).latent[0].column
+'day'
+"""
 
 from bgnlm.latent.fields import AR1, IID, OU, RW1, Bridge, Grouped, LatentField
 from bgnlm.latent.hyperpriors import Gamma, Normal

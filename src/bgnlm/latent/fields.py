@@ -29,6 +29,17 @@ class Bridge(NamedTuple):
         Of the conditional mean.
     variance
         Conditional variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1, Bridge
+    >>> known, wanted = np.array([0.0, 2.0, 4.0]), np.array([1.0, 5.0])
+    >>> bridge = RW1("day").bridge(np.array([0.0]), known, wanted)
+    >>> isinstance(bridge, Bridge)
+    True
+    >>> bridge.left_weight.tolist(), bridge.right_weight.tolist()
+    ([0.5, 1.0], [0.5, 0.0])
     """
 
     left: IntArray
@@ -44,6 +55,16 @@ class LatentField(Protocol):
 
     `by_label`: whether the values of the column are labels, in no order, instead of positions. `is_pinned`: whether the
     field is 0 at the first position by definition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1, LatentField
+    >>> field: LatentField = RW1("day")
+    >>> field.column, field.n_hyperparameters
+    ('day', 1)
+    >>> field.precision(np.array([0.0]), np.array([0.0, 1.0, 2.0])).shape
+    (3, 2)
     """
 
     by_label: ClassVar[bool]
@@ -130,7 +151,15 @@ class _IndependentEffects:
 
 @dataclass(frozen=True)
 class IID(_IndependentEffects):
-    """Independent normal effects, one for each position."""
+    """Independent normal effects, one for each position.
+
+    Examples
+    --------
+    >>> from bgnlm import BGNLMRegressor
+    >>> from bgnlm.latent import IID
+    >>> BGNLMRegressor(family="poisson", latent=[IID("row")]).latent[0].column
+    'row'
+    """
 
     column: str | int
     precision_prior: Gamma = PAPER_PRECISION
@@ -146,6 +175,15 @@ class Grouped(_IndependentEffects):
     """Effects of groups: random intercepts, or with `slope` random slopes of that column.
 
     Several of them over one column are independent of each other, and so are those over crossed columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import Grouped, log_marginal
+    >>> school = np.repeat(["a", "b", "c", "d"], 5)
+    >>> score = np.repeat([1.0, 4.0, 2.0, 7.0], 5) + np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 4)
+    >>> log_marginal(score, latent=[Grouped("school")], positions={"school": school}) > log_marginal(score)
+    True
     """
 
     column: str | int
@@ -162,6 +200,15 @@ class RW1:
 
     It begins at 0, which together with a flat intercept is the same as effects that add up to 0; the density is
     normalised, so that marginal likelihoods of models with and without it can be compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import RW1, log_marginal
+    >>> day = np.arange(30.0)
+    >>> level = np.sin(day / 5)
+    >>> log_marginal(level, latent=[RW1("day")], positions={"day": day}) > log_marginal(level)
+    True
     """
 
     column: str | int
@@ -225,6 +272,15 @@ class AR1:
         Distance that is one step; positions must be whole numbers of steps apart. "rank" if the next larger position is
         one step ahead, however far it is. None for a series with gaps, whose step is the smallest distance, if the
         positions are at more than half of the places of such a series; for "rank" otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import AR1
+    >>> AR1("day").times(np.array([0.0, 1.0, 2.0, 5.0])).tolist()
+    [0.0, 1.0, 2.0, 5.0]
+    >>> AR1("day", step="rank").times(np.array([0.0, 1.0, 2.0, 5.0])).tolist()
+    [0.0, 1.0, 2.0, 3.0]
     """
 
     column: str | int
@@ -303,6 +359,13 @@ class OU:
     """Ornstein-Uhlenbeck process: correlation exp(-phi distance).
 
     Hyperparameters: logarithm of the marginal precision, and log phi.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import OU
+    >>> sorted(OU("day").describe(np.array([0.0, 0.0])))
+    ['phi', 'sd']
     """
 
     column: str | int

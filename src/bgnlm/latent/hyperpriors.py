@@ -10,7 +10,14 @@ FARTHEST = 60.0  # of an unbounded hyperparameter; beyond, powers overflow
 
 @dataclass(frozen=True)
 class Gamma:
-    """Gamma distribution of a precision; the density is that of its logarithm."""
+    """Gamma distribution of a precision; the density is that of its logarithm.
+
+    Examples
+    --------
+    >>> from bgnlm.latent import Gamma, Grouped
+    >>> Grouped("patient", precision_prior=Gamma(1, 0.5)).precision_prior.rate
+    0.5
+    """
 
     shape: float = 1.0
     rate: float = 5e-5
@@ -40,7 +47,14 @@ PAPER_PRECISION = Gamma()
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal distribution of an unbounded hyperparameter, by mean and precision."""
+    """Normal distribution of an unbounded hyperparameter, by mean and precision.
+
+    Examples
+    --------
+    >>> from bgnlm.latent import OU, Normal
+    >>> OU("day", decay_prior=Normal(-2, 1)).decay_prior.mean
+    -2
+    """
 
     mean: float = 0.0
     precision: float = 1.0

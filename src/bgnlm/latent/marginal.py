@@ -54,6 +54,17 @@ def log_marginal(
     float
         With all constants. Hyperpriors are about precisions in the units of the response as it is.
         -inf, and a `ModelStatusWarning`, where no mode is found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm.latent import AR1, log_marginal
+    >>> day = np.arange(20.0)
+    >>> calls = np.round(np.exp(2 + 2 * np.sin(day / 3)))
+    >>> round(log_marginal(calls, family="poisson"))
+    -228
+    >>> round(log_marginal(calls, family="poisson", latent=[AR1("day")], positions={"day": day}))
+    -72
     """
     distribution = resolve_family(family, link)
     response = check_response(y)

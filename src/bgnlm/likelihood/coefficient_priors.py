@@ -69,6 +69,16 @@ class CoefficientPrior:
         other than the Gaussian.
     **parameters
         The parameters named in brackets.
+
+    Examples
+    --------
+    >>> from bgnlm import CoefficientPrior, log_marginal
+    >>> x = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    >>> y = [0.1, 1.9, 4.2, 5.8, 8.1]
+    >>> round(log_marginal(y, x, coefficient_prior="hyper-g/n", relative_to_null=True), 2)
+    5.97
+    >>> round(log_marginal(y, x, coefficient_prior=CoefficientPrior("g", g=100), relative_to_null=True), 2)
+    6.45
     """
 
     name: str

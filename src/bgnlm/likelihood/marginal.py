@@ -132,6 +132,15 @@ def log_marginal(
     float
         -inf for a model that has no marginal likelihood, for example with linearly dependent columns; a
         `ModelStatusWarning` then says why and what to do.
+
+    Examples
+    --------
+    >>> from bgnlm import log_marginal
+    >>> x = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    >>> round(log_marginal([0.1, 1.9, 4.2, 5.8, 8.1], x, relative_to_null=True), 2)
+    5.77
+    >>> round(log_marginal([0, 0, 1, 0, 1], x, family="binomial", relative_to_null=True), 2)
+    0.02
     """
     fit = fit_model(
         y,
@@ -162,6 +171,15 @@ def fit_model(
     """Fit one model: marginal likelihood, coefficients, their covariance factor and the dispersion.
 
     Takes what `log_marginal` takes; see `ModelFit` for what comes back.
+
+    Examples
+    --------
+    >>> from bgnlm import fit_model
+    >>> fit = fit_model([0.1, 1.9, 4.2, 5.8, 8.1], [[0.0], [1.0], [2.0], [3.0], [4.0]])
+    >>> fit.coefficients.round(2)
+    array([0.08, 1.97])
+    >>> round(fit.r_squared, 3)
+    0.997
     """
     likelihood = check_likelihood(
         y,

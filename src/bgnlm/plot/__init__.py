@@ -3,6 +3,12 @@
 Without `ax` a figure of its own is made, which pyplot does not know, so that none is left open:
 ``bgnlm.plot.inclusion(model).figure.savefig("inclusion.pdf")``. Nothing global is changed. matplotlib is needed
 (``pip install "bgnlm[plot]"``) and imported when something is drawn.
+
+Examples
+--------
+>>> import bgnlm
+>>> type(bgnlm.plot.tree("sin(x*y)")).__name__
+'Axes'
 """
 
 from bgnlm.plot.accuracy import predictions, residuals

@@ -64,6 +64,18 @@ def predictions(
         As for `predict_interval`.
     ax
         Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.predictions(model, X, y)
+    >>> ax.get_xlabel()
+    'predicted mean of y'
     """
     if classes_of(model):
         raise SettingError("predictions is for numbers; of classes use calibration and roc.")
@@ -138,6 +150,18 @@ def residuals(
         Seed of what is random in residuals.
     model, X, y, offset, trials, ax
         As for `predictions`; classifiers too.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.residuals(model, X, y)
+    >>> ax.get_xlabel()
+    'predicted mean of y'
     """
     check_choice(kind, "kind", ("fitted", "quantiles"))
     rows = take_rows(model, X, check_count(n_points, "n_points", low=3), offset)

@@ -52,6 +52,18 @@ def calibration(
         The class: the second of two by default; of more classes all, each against the rest.
     ax
         Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = X[:, 0] + rng.normal(size=100) > 0
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMClassifier(search=quick, n_chains=1, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.calibration(model, X, y)
+    >>> ax.get_xlabel()
+    'predicted probability of y = True'
     """
     share = check_number(level, "level", above=0.0, high=0.9999)
     n = check_count(n_bins, "n_bins", low=1)
@@ -131,6 +143,18 @@ def roc(model: Any, X: Any, y: Any, *, offset: Any = None, target: Any = None, a
     ----------
     model, X, y, offset, target, ax
         As for `calibration`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = X[:, 0] + rng.normal(size=100) > 0
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMClassifier(search=quick, n_chains=1, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.roc(model, X, y)
+    >>> ax.get_xlabel()
+    'false positive rate'
     """
     each = _by_class(model, X, y, offset, target)
     ax = axes_for(ax, (4.8, 4.8))

@@ -73,6 +73,18 @@ def effect(
         The class whose probability is drawn: the second of two by default; of more classes all.
     ax
         Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.effect(model, X, "x1", n_draws=50)
+    >>> ax.get_xlabel()
+    'x1'
     """
     rows = take_rows(model, X, check_count(n_rows, "n_rows", low=1), offset)
     names = list(inputs) if isinstance(inputs, tuple | list) else [inputs]

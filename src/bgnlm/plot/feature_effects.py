@@ -70,6 +70,18 @@ def feature_effect(
         Of the rows, for partial residuals.
     target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.feature_effect(model, X, 0)
+    >>> ax.get_xlabel() != ''
+    True
     """
     found = one_search(model, target)
     chosen = find_feature(found, feature)

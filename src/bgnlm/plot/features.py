@@ -112,6 +112,18 @@ def coefficients(
         coefficients can be compared.
     model, target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.coefficients(model)
+    >>> ax.get_xlabel()
+    'coefficient of the standardized feature'
     """
     found = one_search(model, target)
     share = check_number(level, "level", above=0.0, high=0.9999)

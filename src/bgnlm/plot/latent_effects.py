@@ -46,6 +46,19 @@ def latent(
         At most so many groups, those with the largest effects; a note says what is left out.
     target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = np.column_stack([np.arange(60) % 6, rng.normal(size=60)])
+    >>> y = 2 * (X[:, 0] == 3) + X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=1)
+    >>> groups = [bgnlm.latent.Grouped(0)]
+    >>> model = bgnlm.BGNLMRegressor(latent=groups, search=quick, n_chains=1, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.latent(model)
+    >>> len(ax.get_yticklabels())
+    6
     """
     fields = check_model(model).latent_columns_.fields
     if not fields:

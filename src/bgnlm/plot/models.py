@@ -55,6 +55,18 @@ def model_space(
         At most so many; a note says how much of the probability is shown.
     model, target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.model_space(model)
+    >>> ax.get_xlabel()
+    'posterior probability of the models, added up'
     """
     found = one_search(model, target)
     posterior = found.posterior
@@ -113,6 +125,18 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
         At most so many models of the front are named.
     model, target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.front(model)
+    >>> ax.get_xlabel()
+    'complexity: operations and terms'
     """
     found = one_search(model, target)
     ax = axes_for(ax, (6.4, 4.4))

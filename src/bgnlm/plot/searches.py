@@ -47,6 +47,18 @@ def search(model: Any, *, by: str = "populations", target: Any = None, ax: Axes 
         "populations" that were explored, or "seconds".
     model, target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.search(model)
+    >>> ax.get_xlabel()
+    'populations explored'
     """
     check_choice(by, "by", ("populations", "seconds"))
     found = one_search(model, target)
@@ -112,6 +124,18 @@ def chains(
         At most so many features, of at least this probability in all chains together.
     model, target, ax
         As for `inclusion`.
+
+    Examples
+    --------
+    >>> import bgnlm, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.uniform(1, 3, size=(60, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> quick = bgnlm.SearchConfig(n_populations=2)
+    >>> model = bgnlm.BGNLMRegressor(search=quick, n_chains=2, random_state=1).fit(X, y)
+    >>> ax = bgnlm.plot.chains(model)
+    >>> ax.get_xlabel()
+    'posterior inclusion probability'
     """
     found = one_search(model, target)
     diagnostics, posterior = found.diagnostics, found.posterior

@@ -24,6 +24,13 @@ class MoveProbabilities:
 
     Any numbers of 0 or more; they are divided by their sum. If the first operand that is drawn for a projection has a
     projection in it, three in ten leave out one of its operands instead.
+
+    Examples
+    --------
+    >>> from bgnlm.search import MoveProbabilities
+    >>> only = MoveProbabilities(new_input=1, modification=1, multiplication=2, projection=0)
+    >>> only.multiplication, only.projection
+    (0.5, 0.0)
     """
 
     new_input: float = 1 / 17
@@ -55,6 +62,13 @@ class Limits:
         Largest operation count of a feature; None for no limit.
     max_latent
         Largest number of latent processes in a model; None for no limit.
+
+    Examples
+    --------
+    >>> from bgnlm import SearchConfig
+    >>> from bgnlm.search import Limits
+    >>> SearchConfig(limits=Limits(max_depth=2, max_model_size=3)).limits.max_model_size
+    3
     """
 
     max_depth: int = _BY_THE_DATA
@@ -100,6 +114,14 @@ class ProjectionWeights:
     sampler
         Where "bayesian" draws from: "importance", around the modes of the posterior of the weights; "prior", as the
         paper does, which is of use for few observations only.
+
+    Examples
+    --------
+    >>> from bgnlm import BGNLMRegressor
+    >>> from bgnlm.search import ProjectionWeights
+    >>> model = BGNLMRegressor(projection_weights=ProjectionWeights(strategy="deep", n_starts=4))
+    >>> model.projection_weights.n_starts
+    4
     """
 
     strategy: Strategy = "naive"
@@ -182,6 +204,14 @@ class SearchConfig:
     select_offset
         Whether the offset is a matter of choice, as in Example 5 of the paper: a component of models, like a latent
         process.
+
+    Examples
+    --------
+    >>> from bgnlm import SearchConfig
+    >>> from bgnlm.search import Limits, MoveProbabilities
+    >>> short = SearchConfig(n_populations=5, limits=Limits(max_depth=2), moves=MoveProbabilities(projection=0))
+    >>> short.n_populations, short.limits.max_depth, short.moves.projection
+    (5, 2, 0.0)
     """
 
     population_size: int | None = None

@@ -155,6 +155,19 @@ def enumerate_models(
         Largest number of columns in a model; None for no limit.
     names
         Names of the columns of an array; x1, x2, ... by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgnlm import enumerate_models
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(100, 3))
+    >>> y = 2 * X[:, 0] + rng.normal(size=100)
+    >>> models = enumerate_models(y, X, penalty="bic")
+    >>> len(models), models.names_of(0)
+    (8, ('x1',))
+    >>> models.inclusion_probabilities.round(2)
+    array([1., 0., 0.])
     """
     likelihood = check_likelihood(
         y,

@@ -40,6 +40,14 @@ class MjmcmcSettings:
         Probabilities of simulated annealing, greedy climbing and multiple-try MCMC among the mode jumps.
     burn_in
         Share of the steps during which the weights adapt by which ordinary moves choose columns.
+
+    Examples
+    --------
+    >>> from bgnlm import SearchConfig
+    >>> from bgnlm.search import MjmcmcSettings
+    >>> config = SearchConfig(engine="mjmcmc", mjmcmc=MjmcmcSettings(jump_probability=0.1))
+    >>> config.mjmcmc.jump_probability
+    0.1
     """
 
     jump_probability: float = 0.05

@@ -28,6 +28,13 @@ def script_complexity(feature: Feature) -> float:
 
     Half for the term itself, half for each plus inside projections (the intercept's counts), one for each
     product and each function: 0.5 for x, 1.5 for g(x) and x y, (k + 3) / 2 for a projection of k inputs.
+
+    Examples
+    --------
+    >>> from bgnlm import parse
+    >>> from bgnlm.search import script_complexity
+    >>> [script_complexity(parse(text)) for text in ("x", "sin(x)", "x*y", "sin(0.5 + x - 2*y)")]
+    [0.5, 1.5, 1.5, 2.5]
     """
     return 0.5 + _script_cost(feature)
 
@@ -48,6 +55,14 @@ def logic_complexity(n_inputs: int, max_leaves: int | None = None) -> Complexity
     """Log N(s) of Bayesian logic regression, N(s) = C(m, s) 2^(2s-2), to be used with `penalty=1`.
 
     Infinite for trees with more leaves than `max_leaves` or than there are inputs.
+
+    Examples
+    --------
+    >>> from bgnlm import parse
+    >>> from bgnlm.search import logic_complexity
+    >>> cost = logic_complexity(n_inputs=50, max_leaves=4)
+    >>> round(cost(parse("a")), 3), round(cost(parse("a*b")), 3)
+    (3.912, 8.497)
     """
     m = check_count(n_inputs, "n_inputs", low=1)
     most = m if max_leaves is None else min(m, check_count(max_leaves, "max_leaves", low=1))
@@ -101,6 +116,14 @@ class ModelPrior:
     latent_complexity
         v: "hyperparameters", their number (an offset that can be chosen counts as one), or "equal", one for every
         component, as in Example 5 of the paper.
+
+    Examples
+    --------
+    >>> from bgnlm import parse
+    >>> from bgnlm.search import ModelPrior
+    >>> prior = ModelPrior(penalty=2.0, complexity="oc")
+    >>> prior.log_model_prior([parse("x"), parse("sin(x*y)")], n_obs=100, n_inputs=2)
+    -4.0
     """
 
     penalty: float | str = "bic"
