@@ -72,7 +72,7 @@ def response_of(model: Any, table: Table, name: str) -> Any:
     if len(unknown):
         row = int(unknown[0])
         raise DataError(
-            f"{table.place(row)}, column {name!r}: {values[row]!r} is none of the classes of the model. Correct it, or "
-            "drop the row."
+            f"{table.place(row)}, column {name!r}: {values[row].item()!r} is none of the classes of the model. "
+            "Correct it, or drop the row."
         )
     return values
