@@ -186,3 +186,25 @@ def test_too_many_effects_beside_the_band(monkeypatch):
     components = [placed(IID("pos"), np.arange(20)), placed(Grouped("site"), np.arange(20) % 5)]
     with pytest.raises(DataError, match=r"over site have 5 effects beside those along pos; at most 4 are possible"):
         layouts.lay_out(components, 20)
+
+
+@pytest.mark.parametrize("pair", [POISSON, GAUSSIAN], ids=["poisson", "gaussian"])
+@pytest.mark.parametrize("component", [AR1("pos"), OU("pos"), RW1("pos")], ids=["ar1", "ou", "rw1"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_columns_that_explain_much_cost_no_mode(pair, component, seed):
+    """Modes of the model without these columns are no substitute for a search from all starts."""
+    rng = np.random.default_rng(seed)
+    n = 70
+    process = np.zeros(n)
+    for i in range(1, n):
+        process[i] = 0.9 * process[i - 1] + 0.43 * rng.normal()
+    design = rng.normal(size=(n, 2))
+    eta = 0.3 + design @ [1.5, -1.2] + process
+    y = rng.poisson(np.exp(eta)).astype(float) if pair == POISSON else eta + 0.1 * rng.normal(size=n)
+    components, slopes = (placed(component, np.arange(n)),), SlopePrior(standardised=True, precision=1.0)
+    y = y if pair == POISSON else y / y.std()
+    models = LatentModels(
+        Case(pair, y, components, design, np.ones(n), np.zeros(n), slopes).response, components, slopes
+    )
+    cold = integrate(models.inner(design, (0,))).log_marginal
+    assert models.log_marginal(design, (0,)) == pytest.approx(cold, abs=0.1)

@@ -133,7 +133,7 @@ def texts(ax):
     found.append(ax._left_title)
     if ax.get_legend() is not None:
         found += ax.get_legend().get_texts()
-    return [text.get_text() for text in found if text.get_text()]
+    return [text.get_text().replace("\n", " ") for text in found if text.get_text()]
 
 
 def line_of(ax, **properties):

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -227,3 +228,14 @@ def test_unusual_letters_are_left_to_the_fonts():
         warnings.simplefilter("always")
         ax.figure.savefig(io.BytesIO(), format="svg")
     assert all("Glyph" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("draw", [plot.inclusion, plot.model_space, plot.coefficients, plot.chains])
+def test_notes_below_rows_with_long_names_are_inside_of_the_figure(draw):
+    figure = draw(hostile_model()).figure
+    FigureCanvasAgg(figure).draw()
+    inside = figure.bbox
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent()
+        assert box.x0 >= inside.x0, text
+        assert box.x1 <= inside.x1, text

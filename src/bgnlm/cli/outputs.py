@@ -79,7 +79,10 @@ def write_bytes(path: str, content: bytes) -> None:
 
     target = Path(os.path.realpath(path))
     if _is_device(target):
-        target.write_bytes(content)
+        try:
+            target.write_bytes(content)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
     else:
         write_whole(target, content)
 

@@ -57,7 +57,7 @@ def _modules() -> tuple[Any, Any]:
             import xarray
     except ImportError as error:
         raise MissingExtraError(
-            "to_arviz needs ArviZ, which is not installed. Run: pip install 'bgnlm[arviz]'"
+            f"to_arviz needs ArviZ, which could not be imported ({error}). Run: pip install 'bgnlm[arviz]'"
         ) from error
     return arviz, xarray
 

@@ -73,11 +73,15 @@ def _latent(estimator: Any) -> tuple[LatentColumn, ...]:
         LatentColumn(
             column=column_name(names, field.column),
             slope=None if field.slope is None else column_name(names, field.slope),
-            values=tuple(str(value).removesuffix(".0") for value in where.values.tolist()),
+            values=tuple(map(_as_shown, where.values.tolist())),
             by_label=field.by_label,
         )
         for field, where in zip(columns.fields, columns.positions, strict=True)
     )
+
+
+def _as_shown(position: Any) -> str:
+    return str(position).removesuffix(".0") if isinstance(position, float) else str(position)
 
 
 def _spans(estimator: Any, data: PageData | None) -> dict[str, Span]:

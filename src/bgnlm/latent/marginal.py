@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def place_all(latent: Any, positions: Any, n_obs: int) -> list[Placed]:
 
 def _unit(response: LatentResponse, placed: Sequence[Placed]) -> float:
     """Standard deviation of a Gaussian response; 1 where priors cannot be said in units of it."""
-    if response.family.name != "gaussian":
+    if response.family.name != "gaussian" or not all(is_dataclass(one.field) for one in placed):
         return 1.0
     share = response.weights / response.weights.sum()
     values = response.y - response.offset

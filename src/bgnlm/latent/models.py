@@ -69,10 +69,12 @@ class LatentModels:
         """One model with its hyperparameters summed out.
 
         Every model starts from the modes of the one with the same components and no columns: what comes out depends on
-        the model alone, not on others scored before.
+        the model alone, not on others scored before. Where the family has a dispersion, columns that explain much move
+        these modes too far for that.
         """
         inner = self.inner(columns, components)
-        found = integrate(inner, self._known(components) if columns.shape[1] else ())
+        is_near = columns.shape[1] > 0 and not inner.has_dispersion
+        found = integrate(inner, self._known(components) if is_near else ())
         units = float(self.response.weights.sum()) * math.log(self.scale)
         return found._replace(log_marginal=found.log_marginal - units)
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bgnlm.errors import BgnlmError, MissingExtraError
-from bgnlm.features import Component
+from bgnlm.features import Component, Input
 from bgnlm.latent.place import describe
 from bgnlm.page.data import PageData
 from bgnlm.page.html import Markup, join, tag
@@ -74,8 +74,9 @@ def _wanted(model: Any, data: PageData | None, inputs: list[str]) -> Iterator[Pi
     yield "What each chain had found, by populations", partial(plot.search, model)
     if len(model.searches_[0].diagnostics.history) > 1:
         yield "Probabilities of features in each chain", partial(plot.chains, model)
-    if any(not isinstance(one, Component) for one in model.searches_[0].posterior.features):
-        yield "The most probable feature as a tree", partial(plot.tree, model, 0)
+    made = [one for one in model.searches_[0].posterior.features if not isinstance(one, Input | Component)]
+    if made:
+        yield "The most probable feature that is no input, as a tree", partial(plot.tree, model, made[0])
 
 
 def _abouts(model: Any) -> list[str]:

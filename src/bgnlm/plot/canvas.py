@@ -6,6 +6,7 @@ lines differ by dash and marker as well, so that nothing rests on colour alone.
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _DIGITS = 3
 _MOST_TICKS = 100
+_NOTE_WIDTH = 56  # characters
 
 
 class Stroke(NamedTuple):
@@ -116,8 +118,10 @@ def row_values(ax: Axes, values: Sequence[str], heading: str) -> None:
 def note(ax: Axes, text: str) -> None:
     """Say below the picture what it leaves out, or rests on."""
     if text:
+        # Long names of rows leave little room to the right of the middle of the axes.
+        lines = fill(text, _NOTE_WIDTH, break_long_words=False, break_on_hyphens=False)
         ax.annotate(
-            text, (0.5, 0.0), (0, -3), xycoords=ax.xaxis.label, textcoords="offset points",
+            lines, (0.5, 0.0), (0, -3), xycoords=ax.xaxis.label, textcoords="offset points",
             ha="center", va="top", fontsize="small", color=DARK, **PLAIN,
         )  # fmt: skip
 
