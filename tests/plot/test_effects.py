@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from bgnlm import BGNLMRegressor, plot
@@ -70,6 +69,7 @@ def test_rows_are_drawn_and_the_note_says_so():
 
 
 def test_any_kind_of_table():
+    pl = pytest.importorskip("polars")
     expected = plot.effect(regressor(), table(), "a", n_grid=4, n_draws=10).lines[0].get_ydata()
     frame = pl.DataFrame({name: table()[name].tolist() for name in table()})
     mixed = table().astype({"kind": "category"})[["few", "on", "kind", "b", "a"]]
