@@ -334,10 +334,11 @@ class AR1:
     def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
         """Tridiagonal; over several steps the correlation is a power."""
         rho = math.tanh(0.5 * hyperparameters[1])
-        steps = np.diff(positions)
+        steps = _distances(positions)
         # log |rho|, also where rho is near 1 or -1
         decay = -math.log1p(2.0 / math.expm1(abs(hyperparameters[1]))) if rho else -math.inf
-        return _markov(math.exp(hyperparameters[0]), _power(rho, steps), -np.expm1(2.0 * decay * steps))
+        unexplained = -np.expm1(2.0 * decay * steps)
+        return _markov(len(positions), math.exp(hyperparameters[0]), _power(rho, steps), unexplained)
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
         """Marginal standard deviation and correlation of neighbours."""
@@ -398,8 +399,8 @@ class OU:
 
     def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
         """Tridiagonal."""
-        steps = math.exp(hyperparameters[1]) * np.diff(positions)
-        return _markov(math.exp(hyperparameters[0]), np.exp(-steps), -np.expm1(-2.0 * steps))
+        steps = math.exp(hyperparameters[1]) * _distances(positions)
+        return _markov(len(positions), math.exp(hyperparameters[0]), np.exp(-steps), -np.expm1(-2.0 * steps))
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
         """Marginal standard deviation and decay of the correlation."""
@@ -421,10 +422,16 @@ def _log_gamma_prior(prior: Gamma, hyperparameters: FloatArray) -> float:
     return prior.log_density(float(hyperparameters[0]))
 
 
-def _markov(precision: float, correlations: FloatArray, unexplained: FloatArray) -> FloatArray:
+def _distances(positions: FloatArray) -> FloatArray:
+    """Distances of neighbours; only one if all are the same, which saves computing the same powers many times."""
+    distances = np.diff(positions)
+    return distances[:1] if (distances == distances[:1]).all() else distances
+
+
+def _markov(n_positions: int, precision: float, correlations: FloatArray, unexplained: FloatArray) -> FloatArray:
     """Precision of a stationary Markov process from correlations of neighbours and 1 minus their squares."""
     unexplained = np.maximum(unexplained, 1e-14)
-    band = np.empty((len(correlations) + 1, 2))
+    band = np.empty((n_positions, 2))
     band[:, 0] = precision
     own = precision * correlations**2 / unexplained
     band[:-1, 0] += own
