@@ -46,6 +46,33 @@ def test_factor_and_solutions(n, width, form):
             ours = values.copy()
             _form(name, form)(factor, ours)
             assert triangle @ ours == pytest.approx(values, abs=1e-9)
+    vector = np.random.default_rng(1).normal(size=n)
+    for name, triangle in (("solve_lower_vector", lower), ("solve_upper_vector", lower.T)):
+        ours = vector.copy()
+        _form(name, form)(factor, ours)
+        assert triangle @ ours == pytest.approx(vector, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("swings", [False, True])
+@pytest.mark.parametrize("distances", [[1.0] * 6, [1.0, 1.0, 3.0, 1.0, 2.0], []])
+def test_precision_of_a_markov_process(distances, swings, form):
+    positions = np.concatenate([[2.0], 2.0 + np.cumsum(distances)])
+    apart = np.abs(positions[:, None] - positions)
+    covariance = np.exp(-0.3 * apart) * (np.cos(np.pi * apart) if swings else 1.0) / 1.7
+    band = _form("markov_band", form)(positions, 1.7, -0.3, swings)
+    assert dense_band(band) == pytest.approx(np.linalg.inv(covariance), abs=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weighted_products_go_to_the_lower_triangle(form):
+    rng = np.random.default_rng(5)
+    weights, rows = rng.normal(size=9), rng.normal(size=(3, 9))
+    matrix = rng.normal(size=(4, 4))
+    expected = matrix.copy()
+    expected[:3, :3] -= np.tril(rows * weights @ rows.T)
+    _form("add_products", form)(-1.0, weights, rows, matrix)
+    assert matrix == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)

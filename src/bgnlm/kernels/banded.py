@@ -9,11 +9,35 @@ import numpy as np
 
 from bgnlm.kernels._jit import jit, reordering_jit
 
+_UNEXPLAINED = 1e-14  # share of a variance that neighbours leave open at least
+
+
+@jit
+def _factorise_tridiagonal(band):
+    """The same for the most common width; the next pivot does not wait for the root of this one."""
+    log_determinant, product = 0.0, 1.0
+    before, root = 1.0, 1.0
+    for i in range(len(band)):
+        across = band[i, 1] if i else 0.0
+        pivot = band[i, 0] - across * across / before
+        if not pivot > 0.0:
+            return math.nan
+        band[i, 1] = across / root
+        before, root = pivot, math.sqrt(pivot)
+        band[i, 0] = root
+        product *= pivot
+        if not 1e-100 < product < 1e100:
+            log_determinant += math.log(product)
+            product = 1.0
+    return log_determinant + math.log(product)
+
 
 @jit
 def factorise_band(band):
     """Replace a banded matrix by its Cholesky factor and return the log determinant; NaN if it is not positive."""
     n, width = band.shape
+    if width == 2:
+        return _factorise_tridiagonal(band)
     log_determinant, product = 0.0, 1.0
     for i in range(n):
         reach = min(i, width - 1)
@@ -66,6 +90,54 @@ def solve_upper(factor, values):
 
 
 @jit
+def solve_lower_vector(factor, values):
+    """As `solve_lower`, for one vector."""
+    n, width = factor.shape
+    for i in range(n):
+        value = values[i]
+        for d in range(1, min(i, width - 1) + 1):
+            value -= factor[i, d] * values[i - d]
+        values[i] = value / factor[i, 0]
+
+
+@jit
+def solve_upper_vector(factor, values):
+    """As `solve_upper`, for one vector."""
+    n, width = factor.shape
+    for i in range(n - 1, -1, -1):
+        value = values[i] / factor[i, 0]
+        values[i] = value
+        for d in range(1, min(i, width - 1) + 1):
+            values[i - d] -= factor[i, d] * value
+
+
+@jit
+def markov_band(positions, precision, decay, swings):
+    """Precision of a stationary Markov process with marginal `precision` and correlation exp(decay * distance).
+
+    If it `swings`, the correlation over one step is negative.
+    """
+    n = len(positions)
+    band = np.empty((n, 2))
+    band[:, 0] = precision
+    band[0, 1] = 0.0
+    before, own, across = math.nan, 0.0, 0.0
+    for i in range(1, n):
+        distance = positions[i] - positions[i - 1]
+        if distance != before:  # mostly it is the same
+            before = distance
+            correlation = math.exp(decay * distance)
+            if swings:
+                correlation *= math.cos(math.pi * distance)
+            scaled = precision * correlation / max(-math.expm1(2.0 * decay * distance), _UNEXPLAINED)
+            own, across = scaled * correlation, -scaled
+        band[i - 1, 0] += own
+        band[i, 0] += own
+        band[i, 1] = across
+    return band
+
+
+@jit
 def multiply_band(band, values, out):
     """The product of a banded matrix with a vector."""
     n, width = band.shape
@@ -75,6 +147,17 @@ def multiply_band(band, values, out):
         for d in range(1, min(i, width - 1) + 1):
             out[i] += band[i, d] * values[i - d]
             out[i - d] += band[i, d] * values[i]
+
+
+@reordering_jit
+def add_products(sign, weights, rows, matrix):
+    """Add weighted inner products of `rows` to the lower triangle of a matrix, or subtract them."""
+    for a in range(len(rows)):
+        for c in range(a + 1):
+            total = 0.0
+            for i in range(len(weights)):
+                total += weights[i] * rows[a, i] * rows[c, i]
+            matrix[a, c] += sign * total
 
 
 @reordering_jit

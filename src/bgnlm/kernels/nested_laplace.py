@@ -63,12 +63,7 @@ def _assemble(
     for a in range(size):
         for c in range(a + 1):
             schur[a, c] = prior_border[a, c]
-    for a in range(n_columns):
-        for c in range(a + 1):
-            total = 0.0
-            for i in range(len(information)):
-                total += information[i] * border[a, i] * border[c, i]
-            schur[a, c] += total
+    banded.add_products(1.0, information, border, schur)
     for b in range(beside.shape[1]):
         for i in range(len(information)):
             weighted = information[i] * beside_loadings[i, b]
@@ -125,13 +120,14 @@ def find_mode(
     n, n_fields, n_columns, size = len(y), loadings.shape[1], len(border), len(coefficients)
     eta, score, information = np.empty(n), np.empty(n), np.empty(n)
     field_pull, border_pull = np.empty(len(field)), np.empty(size)
-    field_step, border_step = np.zeros((len(field), 1)), np.zeros(size)
+    field_step, border_step = np.zeros(len(field)), np.zeros(size)
     tried_field, tried_coefficients = np.empty(len(field)), np.empty(size)
+    across, ones = np.empty((n_columns, len(field))), np.ones(len(field))
     value, length, log_determinant = -math.inf, 0.0, math.nan
     n_steps, n_halvings = 0, 0
     while n_steps < _MAX_STEPS and n_halvings < _HALVINGS:
         for j in range(len(field)):
-            tried_field[j] = field[j] + length * field_step[j, 0]
+            tried_field[j] = field[j] + length * field_step[j]
         for a in range(size):
             tried_coefficients[a] = coefficients[a] + length * border_step[a]
         predict_rows(offset, border, beside, beside_loadings, place, loadings, tried_field, tried_coefficients, eta)
@@ -167,7 +163,11 @@ def find_mode(
                 break
             banded.solve_lower(band, cross)
             for j in range(len(field)):
-                for a in range(size):
+                for a in range(n_columns):
+                    across[a, j] = cross[j, a]
+            banded.add_products(-1.0, ones, across, schur)
+            for j in range(len(field)):
+                for a in range(n_columns, size):
                     v = cross[j, a]
                     if v == 0.0:  # most effects beside have nothing to do with a position
                         continue
@@ -177,7 +177,7 @@ def find_mode(
             if math.isnan(log_determinant):
                 break
         for j in range(len(field)):
-            field_step[j, 0] = -field_pull[j]
+            field_step[j] = -field_pull[j]
         for a in range(size):
             border_step[a] = -border_pull[a]
         for a in range(n_columns):
@@ -186,13 +186,13 @@ def find_mode(
         for i in range(n):
             first = place[i] * n_fields
             for k in range(n_fields):
-                field_step[first + k, 0] += score[i] * loadings[i, k]
+                field_step[first + k] += score[i] * loadings[i, k]
             for b in range(beside.shape[1]):
                 border_step[n_columns + beside[i, b]] += score[i] * beside_loadings[i, b]
-        banded.solve_lower(band, field_step)
+        banded.solve_lower_vector(band, field_step)
         decrement = 0.0
         for j in range(len(field)):
-            step = field_step[j, 0]
+            step = field_step[j]
             decrement += step * step
             for a in range(size):
                 border_step[a] -= cross[j, a] * step
@@ -204,8 +204,8 @@ def find_mode(
         banded.solve_dense_upper(schur, border_step)
         for j in range(len(field)):
             for a in range(size):
-                field_step[j, 0] -= cross[j, a] * border_step[a]
-        banded.solve_upper(band, field_step)
+                field_step[j] -= cross[j, a] * border_step[a]
+        banded.solve_upper_vector(band, field_step)
     return value, math.nan, -1
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm._validation import check_number
 from bgnlm.errors import DataError, SettingError
+from bgnlm.kernels import banded
 from bgnlm.latent.hyperpriors import FARTHEST, PAPER_CORRELATION, PAPER_DECAY, PAPER_PRECISION, Gamma, Normal
 
 _WHOLE = 1e-6  # share of a step, or of a distance, that numbers of steps are rounded by
@@ -333,12 +334,10 @@ class AR1:
 
     def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
         """Tridiagonal; over several steps the correlation is a power."""
-        rho = math.tanh(0.5 * hyperparameters[1])
-        steps = _distances(positions)
-        # log |rho|, also where rho is near 1 or -1
-        decay = -math.log1p(2.0 / math.expm1(abs(hyperparameters[1]))) if rho else -math.inf
-        unexplained = -np.expm1(2.0 * decay * steps)
-        return _markov(len(positions), math.exp(hyperparameters[0]), _power(rho, steps), unexplained)
+        slope = abs(float(hyperparameters[1]))
+        decay = -math.log1p(2.0 / math.expm1(slope)) if slope else -math.inf  # log |rho|, also where that is near 1
+        precision = math.exp(hyperparameters[0])
+        return np.asarray(banded.markov_band(positions, precision, decay, bool(hyperparameters[1] < 0.0)))
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
         """Marginal standard deviation and correlation of neighbours."""
@@ -399,8 +398,8 @@ class OU:
 
     def precision(self, hyperparameters: FloatArray, positions: FloatArray) -> FloatArray:
         """Tridiagonal."""
-        steps = math.exp(hyperparameters[1]) * _distances(positions)
-        return _markov(len(positions), math.exp(hyperparameters[0]), np.exp(-steps), -np.expm1(-2.0 * steps))
+        precision, phi = math.exp(hyperparameters[0]), math.exp(hyperparameters[1])
+        return np.asarray(banded.markov_band(positions, precision, -phi, False))
 
     def describe(self, hyperparameters: FloatArray) -> dict[str, float]:
         """Marginal standard deviation and decay of the correlation."""
@@ -420,25 +419,6 @@ def _log_gamma_prior(prior: Gamma, hyperparameters: FloatArray) -> float:
     if max(map(abs, hyperparameters)) > FARTHEST:
         return -math.inf
     return prior.log_density(float(hyperparameters[0]))
-
-
-def _distances(positions: FloatArray) -> FloatArray:
-    """Distances of neighbours; only one if all are the same, which saves computing the same powers many times."""
-    distances = np.diff(positions)
-    return distances[:1] if (distances == distances[:1]).all() else distances
-
-
-def _markov(n_positions: int, precision: float, correlations: FloatArray, unexplained: FloatArray) -> FloatArray:
-    """Precision of a stationary Markov process from correlations of neighbours and 1 minus their squares."""
-    unexplained = np.maximum(unexplained, 1e-14)
-    band = np.empty((n_positions, 2))
-    band[:, 0] = precision
-    own = precision * correlations**2 / unexplained
-    band[:-1, 0] += own
-    band[1:, 0] += own
-    band[0, 1] = 0.0
-    band[1:, 1] = -precision * correlations / unexplained
-    return band
 
 
 def _neighbours(positions: FloatArray, wanted: FloatArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:

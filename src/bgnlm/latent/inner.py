@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from bgnlm._typing import FloatArray
 from bgnlm.errors import DataError
@@ -136,10 +137,12 @@ class InnerLaplace:
         unit = ((columns - self.centres) / self.scales)[order]
         self.columns = np.ascontiguousarray(np.vstack([np.ones((1, len(order))), unit.T]))
         self.own_squares = self.squares(self.scales)
+        self._log_squares = float(np.log(self.own_squares).sum())
         self.sizes = [layout.placed[c].field.n_hyperparameters for c in range(len(layout.placed))]
         self.has_dispersion = family.has_dispersion
         self.integrates_slopes = slopes.is_integrated and self.n_slopes > 0
         self._constants = None if self.has_dispersion else self._log_constants(1.0)
+        self._slope_places = np.arange(1, self.n_slopes + 1) * (self.n_border + 1)  # on the diagonal of the border
         n_rows = len(layout.along) * layout.n_positions
         self.rows = banded.empty_rows(n_rows, layout.width, len(layout.along), _LONGEST * max(len(layout.along), 1))
 
@@ -167,7 +170,11 @@ class InnerLaplace:
         elif family.name != "gaussian":
             mean = max(mean, 0.1 / w.sum())
         border = np.zeros(self.n_border)
-        border[0] = family.linear_predictor(mean) - float(np.average(self.offset, weights=w))
+        if family.link == "log":  # offsets are logarithms of sizes, of which some may be nearly nothing
+            level = float(special.logsumexp(self.offset, b=w / w.sum()))
+        else:
+            level = float(np.average(self.offset, weights=w))
+        border[0] = family.linear_predictor(mean) - level
         return Mode(np.zeros(len(self.layout.along) * self.layout.n_positions), border)
 
     def split(self, hyperparameters: FloatArray) -> tuple[list[FloatArray], float, float]:
@@ -186,7 +193,7 @@ class InnerLaplace:
 
     def log_prior(self, hyperparameters: FloatArray) -> float:
         """Log density of the hyperparameters."""
-        if np.abs(hyperparameters).max(initial=0.0) > FARTHEST:
+        if max(map(abs, hyperparameters), default=0.0) > FARTHEST:
             return -math.inf
         parts, dispersion, precision = self.split(hyperparameters)
         value = sum(component.field.log_prior(part) for component, part in zip(self.layout.placed, parts, strict=True))
@@ -241,10 +248,9 @@ class InnerLaplace:
         log_determinant = float(banded.factorise_band(band.copy()))
         dense = np.zeros((self.n_border, self.n_border))
         if self.n_slopes:
-            own = precision * self.unit(dispersion) * self.own_squares
-            places = np.arange(1, self.n_slopes + 1)
-            dense[places, places] = own
-            log_determinant += float(np.log(own).sum())
+            scale = precision * self.unit(dispersion)
+            dense.flat[self._slope_places] = scale * self.own_squares
+            log_determinant += self.n_slopes * math.log(scale) + self._log_squares
         first = 1 + self.n_slopes
         for beside in self.layout.prior_beside(parts):
             places = np.arange(first, first + len(beside))

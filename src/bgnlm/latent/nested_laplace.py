@@ -20,6 +20,7 @@ from bgnlm.latent.outer_modes import (
     OuterMode,
     add_mode,
     climb,
+    continued,
     distance,
     find_modes,
 )
@@ -218,7 +219,9 @@ def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: M
                 continue
             place = mode.place + mode.axes @ (mesh.spacing * np.array(neighbour, dtype=np.float64))
             before = points.get((*point[:j], point[j] - direction, *point[j + 1 :]))
-            there = inner.evaluate(place, _continued(points[point].mode, before), ROUGH_TOLERANCE)
+            near = points[point].mode
+            start = near if before is None else continued(near, before.mode)
+            there = inner.evaluate(place, start, ROUGH_TOLERANCE)
             value = there.log_integrand + _log_share(modes, number, place)
             if corrected and math.isfinite(value):
                 correction = inner.correction(place, there)
@@ -228,13 +231,6 @@ def _flood(inner: InnerLaplace, modes: Sequence[OuterMode], number: int, mesh: M
                 following.append(neighbour)
         edge = following
     return points
-
-
-def _continued(mode: Mode, before: Point | None) -> Mode:
-    """A start for the next point of a line: where the last two lead."""
-    if before is None:
-        return mode
-    return Mode(2.0 * mode.field - before.mode.field, 2.0 * mode.border - before.mode.border)
 
 
 def _log_share(modes: Sequence[OuterMode], number: int, place: FloatArray) -> float:

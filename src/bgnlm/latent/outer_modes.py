@@ -243,11 +243,17 @@ def _slopes(inner: InnerLaplace, place: FloatArray, there: Inner) -> tuple[Float
         return inner.gradient(place, there), None
     gradient, diagonal = np.empty(len(place)), np.empty(len(place))
     for j, step in enumerate(_STEP * np.eye(len(place))):
-        up = inner.evaluate(place + step, there.mode).log_integrand
-        down = inner.evaluate(place - step, there.mode).log_integrand
+        above = inner.evaluate(place + step, there.mode)
+        below = inner.evaluate(place - step, continued(there.mode, above.mode))
+        up, down = above.log_integrand, below.log_integrand
         gradient[j] = (up - down) / (2.0 * _STEP)
         diagonal[j] = (up - 2.0 * there.log_integrand + down) / _STEP**2
     return gradient, diagonal
+
+
+def continued(mode: Mode, before: Mode) -> Mode:
+    """A start for the next place of a line: where the last two lead."""
+    return Mode(2.0 * mode.field - before.field, 2.0 * mode.border - before.border)
 
 
 def _axes(inner: InnerLaplace, place: FloatArray, there: Inner, diagonal: FloatArray | None = None) -> FloatArray:
