@@ -22,6 +22,7 @@ from bgnlm.plot.canvas import shown
 from tests.plot.conftest import (
     FAMILIES,
     HOSTILE,
+    TINY,
     classifier,
     empty_model,
     hostile_data,
@@ -228,6 +229,16 @@ def test_unusual_letters_are_left_to_the_fonts():
         warnings.simplefilter("always")
         ax.figure.savefig(io.BytesIO(), format="svg")
     assert all("Glyph" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("n_chains", [1, 4, 6])
+def test_the_legend_of_chains_is_inside_of_the_figure(n_chains):
+    X, y = hostile_data()
+    ax = plot.chains(bgnlm.BGNLMRegressor(search=TINY, n_chains=n_chains, random_state=1).fit(X, y))
+    FigureCanvasAgg(ax.figure).draw()
+    box, inside = ax.get_legend().get_window_extent(), ax.figure.bbox
+    assert box.x0 >= inside.x0
+    assert box.x1 <= inside.x1
 
 
 @pytest.mark.parametrize("draw", [plot.inclusion, plot.model_space, plot.coefficients, plot.chains])

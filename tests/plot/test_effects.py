@@ -8,6 +8,7 @@ from bgnlm import BGNLMRegressor, plot
 from bgnlm.errors import MissingOffsetWarning, SettingError
 from bgnlm.features import parse
 from bgnlm.plot.canvas import some_of
+from bgnlm.plot.inputs import values_of
 from bgnlm.posterior.coefficients import coefficient_of
 from tests.plot.conftest import FAMILIES, LINEAR, N, band_of, classifier, labels, regressor, response, table, texts
 
@@ -46,6 +47,25 @@ def test_of_a_linear_model_the_band_is_the_interval_at_the_average_row():
     interval = model.predict_interval(rows, of="mean")
     np.testing.assert_allclose(ax.lines[0].get_ydata(), model.predict(rows))
     np.testing.assert_allclose(band_of(ax), interval.T, atol=0.06 * np.ptp(interval, axis=1).mean())
+
+
+def test_where_rows_crowd_there_are_more_values():
+    values = np.exp(3 * np.random.default_rng(1).normal(size=500))
+    even, crowded = (values_of(pd.Series(column), 20).at for column in (np.sqrt(np.arange(500.0)), values))
+    np.testing.assert_allclose(np.diff(even), np.diff(even)[0])
+    low, high = np.quantile(values, [0.01, 0.99])
+    assert (crowded[0], crowded[-1]) == (low, high)
+    assert len(crowded) <= 21
+    shares = np.histogram(values, crowded)[0] / 500
+    assert shares.max() < 0.15 < 0.5 < (np.histogram(values, np.linspace(low, high, 20))[0] / 500).max()
+
+
+def test_names_of_few_values_have_room():
+    X = table().assign(few=np.array([1e-9, 2e-9, 0.05, 1.0, 1.9, 2.0])[np.arange(N) % 6])
+    model = BGNLMRegressor(search=LINEAR, n_chains=1, random_state=1).fit(X, X["few"])
+    ax = plot.effect(model, X, "few", n_draws=10)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1e-09", "1", "1.9"]
+    assert len(ax.lines[0].get_xdata()) == 6
 
 
 @pytest.mark.parametrize("name", ["kind", "on", "few"])

@@ -157,10 +157,10 @@ def whole_ticks(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def title(ax: Axes, text: str) -> None:
-    """Say what the picture is of, where that is not plain."""
+def title(ax: Axes, text: str, above: float = 6.0) -> None:
+    """Say what the picture is of, where that is not plain, so many points above the axes."""
     if text:
-        ax.set_title(text, loc="left", fontsize="medium", **PLAIN)
+        ax.set_title(text, loc="left", fontsize="medium", pad=above, **PLAIN)
 
 
 def height_of(n_rows: int) -> float:

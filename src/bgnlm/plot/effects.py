@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bgnlm._typing import AnyArray, FloatArray
 
+_ROOM = 0.1  # of the axis, for the name of one of few values
 _MOST_LEVELS = 6  # of a second input that has a line for each
 
 
@@ -199,8 +200,18 @@ def _label_values(ax: Axes, values: Values, axis: str = "x") -> None:
         (ax.set_xticks if axis == "x" else ax.set_yticks)(values.at, texts, **PLAIN)
         (ax.set_xlim if axis == "x" else ax.set_ylim)(values.at[0] - 0.5, values.at[-1] + 0.5)
     elif values.few and axis == "x":
-        ax.set_xticks(values.at, [f"{value:g}" for value in values.at])
+        places = _apart(values.at)
+        ax.set_xticks(places, [f"{value:.4g}" for value in places])
         ax.margins(x=0.15)
+
+
+def _apart(places: FloatArray) -> list[float]:
+    """Leave out places whose names would be written over each other."""
+    chosen: list[float] = []
+    for place in places.tolist():
+        if not chosen or place - chosen[-1] >= _ROOM * np.ptp(places):
+            chosen.append(place)
+    return chosen
 
 
 def _pair(task: _Task, ax: Axes | None, places: list[int], n_grid: int, show: str) -> Axes:

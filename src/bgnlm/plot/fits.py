@@ -14,6 +14,8 @@ from bgnlm.plot.canvas import shown
 if TYPE_CHECKING:
     from bgnlm._typing import AnyArray, FloatArray
 
+_EACH = "Give one response for each row."
+
 
 class OneSearch(NamedTuple):
     """One search of an estimator, and the class it is about if there are several."""
@@ -104,9 +106,11 @@ def response_of(model: Any, y: Any, n_rows: int) -> FloatArray:
     try:
         values = np.asarray(y, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise DataError(f"y must hold numbers, as {shown(model.response_name_)} did in training.") from None
+        raise DataError(
+            f"y must hold numbers, as {shown(model.response_name_)} did in training. Give that column of the table."
+        ) from None
     if len(values) != n_rows:
-        raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(values)}.")
+        raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(values)}. {_EACH}")
     if not np.isfinite(values).all():
         raise DataError("y must be finite in every row. Leave out rows without a response.")
     return values
@@ -118,10 +122,11 @@ def events_of(model: Any, y: Any, n_rows: int) -> AnyArray:
     if classes:
         labels = np.asarray(y).reshape(-1)
         if len(labels) != n_rows:
-            raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(labels)}.")
+            raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(labels)}. {_EACH}")
         unknown = [one for one in np.unique(labels).tolist() if one not in classes]
         if unknown:
-            raise DataError(f"y must hold the classes of the training data; got {unknown[0]!r}, which is not one.")
+            known = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+            raise DataError(f"y must hold the classes of the training data, {known}; got {unknown[0]!r}.")
         # As objects: texts of a fixed width would be cut.
         return np.asarray(labels.astype(object)[:, None] == np.array(classes, dtype=object), dtype=np.bool_)
     values = response_of(model, y, n_rows)
@@ -165,7 +170,7 @@ def left_out(found: OneSearch, n_shown: int) -> str:
     rest = found.posterior.inclusion_probabilities[n_shown:]
     if not len(rest):
         return ""
-    return f"{n_shown} of {n_shown + len(rest):,} features; the others have probability {rest[0]:.2g} or less"
+    return f"{n_shown} of {n_shown + len(rest):,} features; the others are at {rest[0]:.2g} or less"
 
 
 def features_by_probability(found: OneSearch) -> list[Feature]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bgnlm._typing import AnyArray, FloatArray, IntArray
 
 _FEW = 8  # different numbers that are drawn one by one
+_CROWD = 0.4  # of the rows, between two neighbours of a grid, for which it is too coarse there
 _TAIL = 0.01  # of the rows, at either end, that the values of an input leave out
 
 
@@ -123,6 +124,15 @@ def values_of(column: Any, n_grid: int, wanted: Any = None) -> Values:
     numbers = np.unique(np.asarray(present, dtype=np.float64))
     if wanted is not None or len(numbers) <= _FEW:
         return Values(numbers, numbers, None, len(numbers) <= _FEW)
-    low, high = np.quantile(np.asarray(present, dtype=np.float64), [_TAIL, 1.0 - _TAIL])
-    grid = np.linspace(low, high if high > low else numbers[-1], n_grid)
+    grid = _between(np.asarray(present, dtype=np.float64), n_grid)
     return Values(grid, grid, None, False)
+
+
+def _between(values: FloatArray, n_grid: int) -> FloatArray:
+    """Return numbers at equal distances; half of them are quantiles if many values are between two of these."""
+    low, high = np.quantile(values, [_TAIL, 1.0 - _TAIL])
+    grid = np.linspace(low, high if high > low else values.max(), n_grid)
+    if n_grid <= _FEW or np.histogram(values, grid)[0].max() < _CROWD * len(values):
+        return grid
+    ends = np.append(grid[::2], grid[-1])
+    return np.union1d(ends, np.quantile(values, np.linspace(_TAIL, 1.0 - _TAIL, n_grid // 2)))

@@ -75,7 +75,7 @@ def model_space(
     used = [feature for feature in posterior.features if any(feature in one for one in each)]
     rows = used[: check_count(n_features, "n_features", low=1)]
     ax = axes_for(ax, (6.4, height_of(len(rows))))
-    title(ax, found.title)
+    title(ax, found.title, above=16.0)  # over the numbers of models
     if not rows:
         return say(ax, "the only model found has an intercept alone")
     edges = np.append(0.0, np.cumsum(posterior.model_probabilities[:n]))
@@ -156,7 +156,7 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     tidy(ax, "both")
     whole_ticks(ax)
     label_axes(ax, "complexity: operations and terms", "log marginal likelihood, below the best")
-    legend(ax, loc="lower right")
+    legend(ax, loc="best")
     return ax
 
 

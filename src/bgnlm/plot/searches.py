@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_NAMED = 6  # chains that have a stroke each
+_NAMES_IN_LINE = 5  # of the legend above rows
 _LINEAR = 1.0  # nats
 
 
@@ -142,12 +143,13 @@ def chains(
     if not _compared(found):
         raise SettingError("After rescore chains cannot be compared any more. Draw the model before rescore.")
     n = len(probable(found, n_features, least))
-    ax = axes_for(ax, (6.4, height_of(n) + 0.3))
+    named = len(diagnostics.chain_probabilities) <= _MOST_NAMED
+    n_lines = -(-(len(diagnostics.chain_probabilities) + 1) // _NAMES_IN_LINE) if named else 1
+    ax = axes_for(ax, (6.4, height_of(n) + 0.1 + 0.2 * n_lines))
     if not n:
         return say(ax, "no features: the models found have an intercept alone")
     rows, each = np.arange(n), diagnostics.chain_probabilities[:, :n]
     ax.hlines(rows, each.min(axis=0), each.max(axis=0), color=DARK, linewidth=0.8)
-    named = len(each) <= _MOST_NAMED
     for number, (probabilities, weight) in enumerate(zip(each, diagnostics.chain_weights, strict=True)):
         ink, size = stroke(number), 4.0 + 5.0 * float(np.sqrt(weight))
         ax.plot(
@@ -166,10 +168,10 @@ def chains(
     label_axes(ax, "posterior inclusion probability", "")
     legend(
         ax,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
+        loc="lower right",  # names of features leave room to the left
+        bbox_to_anchor=(1.0, 1.0),
         borderaxespad=1.6,
-        ncols=7,
+        ncols=_NAMES_IN_LINE,
         columnspacing=0.9,
         handletextpad=0.3,
     )
