@@ -94,15 +94,30 @@ def test_the_offset_counts(see):
 def test_a_slider_is_moved_by_the_keyboard(see):
     model, _, _ = fitted("gaussian")
     sight = see(model.report())
-    before = at(sight, "#prediction", "value")[0][0]
+    before = sight.page.locator("#prediction").get_attribute("data-value")
     slide = sight.page.locator(".control[data-column=a] input[type=range]")
     slide.focus()
     sight.page.keyboard.press("End")
-    sight.page.wait_for_function(f"Number(document.getElementById('prediction').dataset.value) !== {before}")
+    # Not a condition in JavaScript: the page's policy forbids to evaluate one again after a frame.
+    sight.page.locator(f"#prediction:not([data-value='{before}'])").wait_for(state="attached")
     box = sight.page.locator(".control[data-column=a] input[type=number]").input_value()
     assert float(box) == pytest.approx(model.input_ranges_["a"][2], rel=1e-5)
     assert sight.page.locator("#curve path").count() > 0
     check_quiet(sight)
+
+
+def test_formulas_have_their_space_and_length(see):
+    model, X, y = fitted("hostile")
+    page = see(model.report(X, y), width=375).page
+    box = "one => { const box = one.getBoundingClientRect(); return [box.left, box.right]; }"
+    name, sign = (page.eval_on_selector(f".law math:first-child {tag}", box) for tag in ("mi", "mo"))
+    assert sign[1] - sign[0] > 12  # with space on both sides
+    longest = page.eval_on_selector_all(
+        ".law math", "all => Math.max(...all.map(one => one.getBoundingClientRect().width))"
+    )
+    assert longest > 1500  # not broken where it would not be seen
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert name[1] <= sign[0] + 1
 
 
 def test_tables_sort_and_filter(see):
@@ -136,6 +151,17 @@ def test_a_phone_needs_no_sideways_scrolling(see, name):
     sight = see(model.report(X, y), width=375)
     assert sight.page.evaluate("document.documentElement.scrollWidth") <= 375
     check_quiet(sight)
+
+
+@pytest.mark.parametrize("width", [320, 375, 1280])
+def test_boxes_show_long_numbers_whole(see, width):
+    sight = see(fitted("gaussian")[0].report(), width)
+    box = sight.page.locator(".control[data-column=a] input[type=number]")
+    for text in ("-0.000123457", "-1.23457e+100", "-123456.7890123"):
+        box.fill(text)
+        seen, needed = box.evaluate("one => [one.clientWidth, one.scrollWidth]")
+        assert needed <= seen, text
+    assert sight.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_pictures_are_drawn_and_formulas_are_typeset(see):

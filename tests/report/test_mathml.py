@@ -41,6 +41,17 @@ def test_equations_break_before_signs_only():
     assert ["".join(piece.itertext()) for piece in pieces] == ["logit(P(y=1))=", "−2", "+3exp(−x+1)", "−4x"]
 
 
+def test_names_are_no_space():
+    """Beside texts, which count as space, signs would lose theirs."""
+    root = tree(in_pieces(r"\text{semi\_major\_axis} = 2 \, \text{a} - \mathrm{b}"))
+    assert root.findall(".//mtext") == []
+    assert [(one.text, one.get("mathvariant")) for one in root.findall(".//mi")] == [
+        ("semi_major_axis", None),
+        ("a", "normal"),
+        ("b", "normal"),
+    ]
+
+
 @pytest.mark.parametrize("transform", registered_transforms(), ids=lambda one: one.name)
 def test_every_transform_of_the_library_is_typeset(transform):
     markup = to_mathml(to_latex(modify(transform, Input("speed"), () if transform.quantile is None else (1.5,))))

@@ -4,14 +4,19 @@ import base64
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import bgnlm
 from bgnlm import BGNLMRegressor, Transform
-from bgnlm.errors import DataError, SettingError
+from bgnlm.errors import DataError, MissingOffsetWarning, OutputError, SettingError
+from bgnlm.estimators.columns import CategoricalColumn, NumericColumn
+from bgnlm.estimators.inputs import TableCoding
 from bgnlm.page.code import refit_code
+from bgnlm.page.document import _important
 from bgnlm.page.html import digest_source, embedded, escape
 from tests.report.page_models import HOSTILE, QUICK, fitted, table
 
@@ -110,6 +115,23 @@ def test_pictures_need_what_is_given(gaussian):
     assert "Probabilities of features" in names[2]
 
 
+def test_choices_have_the_order_of_the_picture(gaussian):
+    pytest.importorskip("matplotlib")
+    model, X, _ = fitted("gaussian")
+    choice = re.search(r'data-column="kind".*?</select>', gaussian[0]).group(0)
+    offered = re.findall(r"<option[^>]*>(.*?)</option>", choice)
+    ax = bgnlm.plot.effect(model, X, "kind", n_draws=10, n_rows=10)
+    assert [*(text.get_text() for text in ax.get_xticklabels()), "(missing)"] == offered
+    most_frequent = X["kind"].value_counts().index[0]
+    assert re.findall(r"<option[^>]* selected>(.*?)</option>", choice) == [most_frequent] != offered[:1]
+
+
+def test_inputs_are_important_by_their_own_columns():
+    columns = NumericColumn("a"), NumericColumn("a=b"), NumericColumn("ab"), CategoricalColumn("c", "x", ("y", "z"))
+    model = SimpleNamespace(coding_=TableCoding(columns, True))
+    assert _important(model, {"a=b": 0.9, "ab": 0.4, "c=y": 0.01, "c=z": 0.5}) == ["a=b", "c", "ab"]
+
+
 def test_pictures_keep_texts_and_are_always_the_same(gaussian):
     page, read = gaussian
     first = base64.b64decode(read.all("img")[0]["src"].partition(",")[2]).decode()
@@ -132,6 +154,39 @@ def test_too_many_covariances_are_left_out_and_said(monkeypatch):
     assert len(kept) < len(fitted("gaussian")[0].searches_[0].average)
     assert sum(one["probability"] for one in kept) == pytest.approx(1.0)
     assert "leave out the least probable models" in page
+
+
+def test_one_model_is_no_plural():
+    page = fitted("hostile")[0].report()
+    assert "<caption>1 model</caption>" in page
+    assert "<caption>5 features</caption>" in page
+
+
+def test_what_the_search_did(gaussian):
+    """One search in a list, several in a table."""
+    words = "models averaged over; their probability"
+    assert f"<dt>{words}</dt>" in gaussian[0]
+    assert "What the search did" not in gaussian[0]
+    page = fitted("three")[0].report()
+    assert f'<th scope="col">{words}</th>' in page
+    assert "What the search did" in page
+
+
+def test_a_single_chain_has_nothing_to_agree_with(gaussian):
+    assert "chains came to their ends and agree" in gaussian[0]
+    page = fitted("latent")[0].report()
+    assert "chains came to their ends and agree" not in page
+    assert "there was a single chain, and nothing to compare it with" in page
+
+
+def test_trees_are_those_of_probable_features(gaussian):
+    words = "The most probable feature that is no input, as a tree"
+    model = fitted("gaussian")[0]
+    assert model.features_.query("complexity > 0")["probability"].max() < 0.05
+    assert words not in gaussian[0]
+    X = table()[["b"]]
+    law = BGNLMRegressor(search=QUICK, n_chains=1, random_state=1).fit(X, X["b"] ** 2)
+    assert words in law.report()
 
 
 def test_hostile_names_are_texts():
@@ -199,21 +254,114 @@ def test_without_ranges_the_page_says_so():
 
 def test_to_a_file_and_with_a_title(tmp_path):
     path = tmp_path / "report.html"
-    page = fitted("poisson")[0].report(path=path, title="A & B")
-    assert path.read_text(encoding="utf-8") == page
+    assert fitted("poisson")[0].report(path=path, title="A & B") is None  # or a prompt would show all of it
+    page = path.read_text(encoding="utf-8")
+    assert page == fitted("poisson")[0].report(title="A & B")
     assert "<title>A &amp; B</title>" in page
 
 
-def test_what_is_refused(tmp_path):
-    model, X, y = fitted("gaussian")
-    with pytest.raises(DataError, match="belong to the rows of X"):
-        model.report(y=y)
-    with pytest.raises(DataError, match="inconsistent numbers of rows"):
-        model.report(X, y[:3])
-    with pytest.raises(SettingError, match="path must be the name of a file"):
+@pytest.mark.parametrize(
+    ("name", "rows", "response", "message"),
+    [
+        ("gaussian", None, lambda y: y, "belong to the rows of X, which is not there. Give report"),
+        ("gaussian", lambda X: X.iloc[:0], lambda y: y[:0], "X must have rows; got none. Give at least one, or leave"),
+        ("gaussian", lambda X: X.to_numpy()[:0], None, "X must have rows; got none"),
+        ("gaussian", lambda _: "page.html", None, r"must be a table; got 'page.html'.*report\(path='page.html'\)"),
+        (
+            "gaussian",
+            lambda X: X,
+            lambda y: y[:3],
+            "inconsistent numbers of rows: 80 and 3. Give one response for each",
+        ),
+        ("gaussian", lambda X: X, lambda y: ["a"] * len(y), "y must hold numbers, as size did in training. Give"),
+        ("gaussian", lambda X: X, lambda y: y.where(y > 3), "y must be finite in every row. Leave out rows"),
+        ("poisson", lambda X: X, lambda y: -y - 1, "must be a whole number of 0 or more; got"),
+        (
+            "two",
+            lambda X: X,
+            lambda y: y.replace("no", "maybe"),
+            "classes of the training data, 'no', 'yes'; got 'maybe'",
+        ),
+        ("three", lambda X: X, lambda y: y[:3], "inconsistent numbers of rows: 80 and 3"),
+        (
+            "gaussian",
+            lambda X: X.drop(columns=["a", "on"]),
+            None,
+            "yet now missing:\n- a\n- on\nGive the columns of the training data",
+        ),
+        (
+            "gaussian",
+            lambda X: X.to_numpy()[:, :2],
+            None,
+            "X has 2 features.*expecting 4.*Give the columns of the train",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_data_that_are_refused(tmp_path, name, rows, response, message):
+    model, X, y = fitted(name)
+    X, y = None if rows is None else rows(X), None if response is None else response(y)
+    with pytest.raises(DataError, match=message):
+        model.report(X, y, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_are_refused():
+    model = fitted("gaussian")[0]
+    with pytest.raises(SettingError, match="path must be the name of a file, or None; got 3"):
         model.report(path=3)
     with pytest.raises(SettingError, match="title must be a text"):
         model.report(title=3)
+    with pytest.raises(NotFittedError, match=r"not fitted yet\. Call 'fit'"):
+        BGNLMRegressor().report()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "path must be a file; .* is a folder. Give the name of a file in it"),
+        ("folder", "path must be a file; .* is a folder"),
+        ("no/page.html", "there is no folder '.*no'. Create it first"),
+        ("page.html/page.html", "there is no folder '.*page.html'"),
+        ("x" * 300, "could not be written to .*: File name too long. Nothing was changed there. Name another file"),
+        ("zero\0byte", "could not be written to .*: .*null"),
+    ],
+)
+def test_places_that_cannot_be_written(tmp_path, monkeypatch, name, message):
+    """Most are refused before the page is made, which takes a while."""
+    monkeypatch.setattr("bgnlm.estimators.report_page.write_page", lambda _: "a page")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "page.html").write_text("before")
+    with pytest.raises(OutputError, match=message):
+        fitted("gaussian")[0].report(path=tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "page.html"]
+    assert (tmp_path / "page.html").read_text() == "before"
+
+
+def test_a_full_disk_leaves_no_half_of_a_page(tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OutputError, match=r"written to '.*page.html': No space left on device. Nothing was changed"):
+        fitted("gaussian")[0].report(path=path)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("page.html", "before")]
+
+
+def test_a_forgotten_offset_is_said_once():
+    model, X, y = fitted("offset")
+    with pytest.warns(MissingOffsetWarning) as caught:
+        page = model.report(X, y)
+    assert len(caught) == 1
+    assert page == model.report(X, y, offset=0.0)
+
+
+def test_a_single_row():
+    model, X, y = fitted("gaussian")
+    assert "All rows have the same response" in model.report(X[:1], y[:1])
 
 
 def test_transforms_without_a_form_leave_the_sliders_out():
@@ -238,6 +386,12 @@ def test_code_that_fits_again():
     names = {"X": X, "y": y}
     exec(refit_code(model).rpartition("\n")[0], names)
     assert names["model"].summary().splitlines()[:4] == model.summary().splitlines()[:4]
+
+
+def test_code_with_an_offset():
+    assert refit_code(fitted("offset")[0]).endswith(
+        "model.fit(X, y, offset=offset)\nmodel.report(X, y, 'report.html', offset=offset)"
+    )
 
 
 def test_code_of_latent_components():

@@ -1,12 +1,14 @@
 """The page of text about a fit."""
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, CoefficientPrior, SearchConfig
+from bgnlm.report.summary import advice_on
 from bgnlm.search import ModelPrior
 
 QUICK = SearchConfig(n_populations=3, population_size=8, n_candidates=40)
@@ -43,6 +45,13 @@ def test_what_a_statistician_looks_for_first():
     assert re.search(r"noise standard deviation: 0\.\d+", text)
     assert "2 chains explored 6 populations" in text
     assert f"{model.diagnostics_.n_scored:,} models scored" in text
+
+
+@pytest.mark.parametrize(("weights", "is_alone"), [((0.96, 0.04), True), ((0.94, 0.06), False), ((1.0,), False)])
+def test_a_chain_that_found_all_by_itself_is_told(weights, is_alone):
+    found = fitted(n_chains=len(weights)).searches_[0]
+    told = advice_on(found.posterior, replace(found.diagnostics, chain_weights=np.array(weights)), found.average)
+    assert any("one chain alone found nearly all" in line for line in told) == is_alone
 
 
 def test_features_that_are_not_shown_are_counted():

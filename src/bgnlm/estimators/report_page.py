@@ -1,12 +1,14 @@
 """The report of a fitted estimator: from the estimator and data to what the page is made of."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bgnlm.errors import DataError, FeatureError, SettingError
+from bgnlm.errors import DataError, FeatureError, OutputError, SettingError
 from bgnlm.estimators.exports import program_of
 from bgnlm.estimators.inputs import column_name
 from bgnlm.page.average import LatentColumn, PageAverage, page_average
@@ -16,12 +18,15 @@ from bgnlm.page.sliders import Span
 from bgnlm.persistence import write_whole
 
 
-def report_of(estimator: Any, X: Any, y: Any, path: Any, offset: Any, title: str | None) -> str:
-    """Write the page of a fitted estimator, to a file too if a path is given."""
+def report_of(estimator: Any, X: Any, y: Any, path: Any, offset: Any, title: str | None) -> str | None:
+    """Write the page of a fitted estimator to a file, or return it if there is no path."""
     if not isinstance(path, str | PathLike | None):
         raise SettingError(f"path must be the name of a file, or None; got {path!r}.")
     if not isinstance(title, str | None):
         raise SettingError(f"title must be a text, or None; got {title!r}.")
+    if path is not None:
+        with _writing(path):
+            _check_place(Path(path))
     data = _data(estimator, X, y, offset)
     latent = _latent(estimator)
     page = write_page(
@@ -34,9 +39,34 @@ def report_of(estimator: Any, X: Any, y: Any, path: Any, offset: Any, title: str
             labelled={one.column for one in latent if one.by_label},
         )
     )
-    if path is not None:
+    if path is None:
+        return page
+    with _writing(path):
         write_whole(Path(path), page.encode())
-    return page
+    return None
+
+
+@contextmanager
+def _writing(path: Any) -> Iterator[None]:
+    """Say what stands against writing a file."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:  # a name with a zero byte, a circle of links
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(
+            f"The page could not be written to {str(path)!r}: {reason}. Nothing was changed there. Name another file."
+        ) from error
+
+
+def _check_place(path: Path) -> None:
+    """Refuse early what could not be written in the end."""
+    if path.is_dir():
+        raise OutputError(f"path must be a file; {str(path)!r} is a folder. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        missing = f"there is no folder {str(path.parent)!r}"
+        raise OutputError(f"path must be a file in a folder that exists; {missing}. Create it first.")
 
 
 def _data(estimator: Any, X: Any, y: Any, offset: Any) -> PageData | None:
@@ -47,14 +77,32 @@ def _data(estimator: Any, X: Any, y: Any, offset: Any) -> PageData | None:
         return None
     from bgnlm.plot.inputs import take_rows
 
+    if isinstance(X, str | PathLike):
+        raise DataError(f"X must be a table; got {X!r}. The name of the page comes as path: report(path={str(X)!r}).")
+    if hasattr(X, "shape") and len(X.shape) == 2 and X.shape[0] == 0:
+        raise DataError("X must have rows; got none. Give at least one, or leave X out: report() needs no data.")
     estimator._rows(X, offset)  # refuses what predictions would refuse
+    if offset is None and estimator.has_offset_:
+        offset = 0.0  # as has just been said, once
     frame = take_rows(estimator, X, 2**62).frame
     coding = estimator.coding_
     if coding.has_names and set(coding.input_names) == set(frame.columns):
         frame = frame[list(coding.input_names)]
-    from bgnlm.estimators.base import check_target
+    return PageData(frame=frame, y=None if y is None else _response(estimator, y, len(frame)), offset=offset)
 
-    return PageData(frame=frame, y=None if y is None else check_target(y, len(frame)), offset=offset)
+
+def _response(estimator: Any, y: Any, n_rows: int) -> Any:
+    """Refuse what the model could not have predicted."""
+    from bgnlm.estimators.base import check_target
+    from bgnlm.plot.fits import events_of, response_of
+
+    values = check_target(y, n_rows)
+    if hasattr(estimator, "classes_"):
+        events_of(estimator, values, n_rows)
+        return values
+    numbers = response_of(estimator, values, n_rows)
+    estimator.searches_[0].average.family.check_response(numbers, has_weights=True)
+    return numbers
 
 
 def _average(estimator: Any, latent: tuple[LatentColumn, ...]) -> PageAverage | str:

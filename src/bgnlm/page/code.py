@@ -38,7 +38,7 @@ def refit_code(model: Any) -> str:
     if len(call) > _WIDTH:
         call = "\n".join([f"{type(model).__name__}(", *(f"    {one}," for one in arguments), ")"])
     offset = ", offset=offset" if model.has_offset_ else ""
-    return f"{_imports(names)}\n\nmodel = {call}\nmodel.fit(X, y{offset})\nmodel.report(X, y, 'report.html')"
+    return f"{_imports(names)}\n\nmodel = {call}\nmodel.fit(X, y{offset})\nmodel.report(X, y, 'report.html'{offset})"
 
 
 def _imports(names: set[str]) -> str:

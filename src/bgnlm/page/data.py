@@ -59,6 +59,8 @@ def _in_numbers(values: FloatArray) -> str:
 def _score(model: Any, data: PageData) -> Markup:
     if data.y is None:
         return Markup("")
+    if not hasattr(model, "classes_") and len(set(data.y.tolist())) == 1:
+        return tag("p", "All rows have the same response: there is no variation that a prediction could explain.")
     how = {} if data.offset is None else {"offset": data.offset}
     score = model.score(data.frame, data.y, **how)
     text = f"R² of the prediction is {score:.4f}."

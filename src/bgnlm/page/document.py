@@ -101,10 +101,8 @@ def _what_if(content: PageContent, weights: dict[str, float]) -> Markup:
 
 def _important(model: Any, weights: dict[str, float]) -> list[str]:
     """Columns that probable models use, the most important first."""
-    from_coded = {
-        name: max(
-            (weights.get(coded, 0.0) for coded in weights if coded == name or coded.startswith(f"{name}=")), default=0.0
-        )
-        for name in model.coding_.input_names
+    largest = {
+        name: max((weights.get(one, 0.0) for one in coded), default=0.0)
+        for name, coded in model.coding_.names_by_input.items()
     }
-    return sorted((name for name, weight in from_coded.items() if weight >= _LEAST), key=lambda name: -from_coded[name])
+    return sorted((name for name, weight in largest.items() if weight >= _LEAST), key=lambda name: -largest[name])

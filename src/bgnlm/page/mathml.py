@@ -154,9 +154,9 @@ class _Reader:
         text = "".join(letters)
         if command == "\\mathbb":
             return _element("mn", _BOLD.get(text, text))
-        if len(text) == 1 and command != "\\text":  # letters alone would be slanted
+        if len(text) == 1:  # letters alone would be slanted
             return Markup(f'<mi mathvariant="normal">{escape(text)}</mi>')
-        return _element("mtext" if command == "\\text" else "mi", text)
+        return _element("mi", text)  # no mtext, which counts as space: signs beside it would lose theirs
 
 
 def _fence(delimiter: str, form: str) -> Markup:

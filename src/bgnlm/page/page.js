@@ -317,7 +317,7 @@
   }
 
   function niceTicks(low, high) {
-    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
+    const raw = (high - low) / 6, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map(k => k * power).find(k => k >= raw) || raw, ticks = [];
     for (let x = Math.ceil(low / step) * step; x <= high + 1e-9 * step && ticks.length < 9; x += step) {
       ticks.push(Math.abs(x) < 1e-9 * step ? 0 : x);

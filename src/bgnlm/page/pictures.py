@@ -16,6 +16,7 @@ from bgnlm.page.sections import events_of
 
 _MOST_EFFECTS = 6
 _MOST_CLASSES = 6
+_LEAST = 0.05  # probability of a feature that is drawn as a tree
 _N_DRAWS, _N_ROWS, _N_GRID = 300, 80, 30
 Picture = tuple[str, Callable[[], Any]]
 
@@ -74,7 +75,9 @@ def _wanted(model: Any, data: PageData | None, inputs: list[str]) -> Iterator[Pi
     yield "What each chain had found, by populations", partial(plot.search, model)
     if len(model.searches_[0].diagnostics.history) > 1:
         yield "Probabilities of features in each chain", partial(plot.chains, model)
-    made = [one for one in model.searches_[0].posterior.features if not isinstance(one, Input | Component)]
+    posterior = model.searches_[0].posterior
+    each = zip(posterior.features, posterior.inclusion_probabilities.tolist(), strict=True)
+    made = [one for one, p in each if p >= _LEAST and not isinstance(one, Input | Component)]
     if made:
         yield "The most probable feature that is no input, as a tree", partial(plot.tree, model, made[0])
 

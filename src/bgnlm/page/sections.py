@@ -129,6 +129,9 @@ def advice(model: Any) -> list[str]:
 def advice_list(model: Any) -> Markup:
     """Advice as a list, or that there is none to give."""
     lines = [tag("li", line[0].upper() + line[1:]) for line in advice(model)]
+    if not lines and any(len(found.diagnostics.history) < 2 for found in model.searches_):
+        lines = [tag("li", "Nothing stands against this fit, but there was a single chain, and nothing to compare it "
+                     "with. More chains (n_chains) show whether others find the same.")]  # fmt: skip
     if not lines:
         lines = [tag("li", "Nothing stands against this fit: chains came to their ends and agree, and predictions "
                      "average over nearly all of the probability.", class_="good")]  # fmt: skip
@@ -137,7 +140,7 @@ def advice_list(model: Any) -> Markup:
 
 def diagnostics(model: Any) -> Markup:
     """Advice, and what it rests on."""
-    rows = []
+    rows: list[list[object]] = []
     for found, event in zip(model.searches_, events_of(model), strict=True):
         told = found.diagnostics
         largest = float(np.nanmax(told.disagreement)) if np.isfinite(told.disagreement).any() else None
@@ -155,8 +158,9 @@ def diagnostics(model: Any) -> Markup:
         "models scored; kept",
         "models averaged over; their probability",
     ]
-    table = plain("What the search did", ["class", *headers] if len(model.searches_) > 1 else headers, rows)
-    return join([advice_list(model), table])
+    if len(rows) == 1:
+        return join([advice_list(model), definitions(list(zip(headers, rows[0], strict=True)))])
+    return join([advice_list(model), plain("What the search did", ["class", *headers], rows)])
 
 
 def again(model: Any) -> Markup:

@@ -108,7 +108,9 @@ def _control(number: int, one: dict[str, Any], spans: dict[str, Span]) -> Markup
 
 def _choice(name: str, one: dict[str, Any]) -> Markup:
     texts = ("no", "yes") if one["kind"] == "boolean" else (one["reference"], *one["levels"])
-    options = [tag("option", text, value=place) for place, text in enumerate(texts)]
+    # Sorted, as in the pictures; the reference comes first in the model alone.
+    ordered = [0, 1] if one["kind"] == "boolean" else sorted(range(len(texts)), key=texts.__getitem__)
+    options = [tag("option", texts[place], value=place, selected=place == 0) for place in ordered]
     if one["fill"] is not None:
         options.append(tag("option", _MISSING, value="missing"))
     return tag("select", *options, id=name)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bgnlm.features import Component, depth, operation_count, render, to_latex
-from bgnlm.page.html import Markup, escape, tag
+from bgnlm.page.html import Markup, escape, join, tag
 from bgnlm.page.mathml import to_mathml
 from bgnlm.page.rows import Cell, number_cell, probability_cell, sortable
 from bgnlm.page.sections import events_of
@@ -32,9 +32,17 @@ def features(model: Any) -> Markup:
             ]
             rows.append((render(feature, _DIGITS), [Cell(event), *cells] if several else cells))
     headers = ["feature", "probability", "coefficient", "sd", "operations", "depth"]
-    caption = f"{len(rows):,} of {total:,} features, the most probable" if len(rows) < total else f"{total:,} features"
-    words = f"{caption}; coefficient and its standard deviation are averaged over models, 0 where one lacks the feature"
-    return sortable("features", words, ["class", *headers] if several else headers, rows)
+    table = sortable(
+        "features", _caption(len(rows), total, "feature"), ["class", *headers] if several else headers, rows
+    )
+    words = "Coefficients and their standard deviations are averaged over models, 0 where one lacks the feature."
+    return join([table, tag("p", words, class_="note")])
+
+
+def _caption(n_rows: int, total: int, what: str) -> str:
+    if n_rows < total:
+        return f"{n_rows:,} of {total:,} {what}s, the most probable"
+    return f"{total:,} {what}{'s' if total != 1 else ''}"
 
 
 def models(model: Any) -> Markup:
@@ -55,8 +63,7 @@ def models(model: Any) -> Markup:
             ]
             rows.append(("", [Cell(event), *cells] if several else cells))
     headers = ["rank", "model", "probability", "log posterior", "size"]
-    caption = f"{len(rows):,} of {total:,} models, the most probable" if len(rows) < total else f"{total:,} models"
-    return sortable("models", caption, ["class", *headers] if several else headers, rows)
+    return sortable("models", _caption(len(rows), total, "model"), ["class", *headers] if several else headers, rows)
 
 
 def components(model: Any) -> Markup:

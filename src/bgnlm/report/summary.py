@@ -15,6 +15,7 @@ from bgnlm.report.tables import NO_ERRORS, hyperparameters
 _WORTH_SHOWING = 0.05
 _MOST_FEATURES = 15
 _MOST_MODELS = 5
+_ALONE = 0.95  # of the mass that all chains found, in one of them
 _DISAGREEMENT = 0.1
 _UNCOVERED = 0.05
 _UNSURE = 0.2  # nats of Monte Carlo error
@@ -139,6 +140,11 @@ def advice_on(
         lines.append(
             f"chains disagree about {render(posterior.features[worst], 6)} (standard deviation of its probability "
             f"{diagnostics.disagreement[worst]:.2f}): use more chains (n_chains) or populations (n_populations)"
+        )
+    if len(diagnostics.history) > 1 and diagnostics.chain_weights.max(initial=0.0) > _ALONE:
+        lines.append(
+            "one chain alone found nearly all of the probability, the others ended in worse places: use more chains "
+            "(n_chains) or populations (n_populations), until several find the same"
         )
     if average.mass < 1.0 - _UNCOVERED:
         lines.append("the posterior is flat: SearchConfig(n_averaged=...) averages predictions over more models")
