@@ -68,6 +68,8 @@ def write_whole(path: Path, content: bytes) -> None:
         with part.open("r+b") as file:
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # not the name of the part
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

@@ -221,7 +221,7 @@ def test_messages_name_the_column_behind_an_argument(refused, tmp_path):
     ("arguments", "word"),
     [
         (("--noise-floor", "2"), "--noise-floor: must be 0 or more and less than 1; got 2"),
-        (("--penalty", "no"), "--penalty: must be bic, aic or a number of 0 or more; got 'no'"),
+        (("--penalty", "no"), "--penalty: must be bic, aic, predict or a number of 0 or more; got 'no'"),
         (("--chains", "0"), "--chains: must be 1 or more; got 0"),
         (("--chains", "x"), "--chains: must be a whole number; got 'x'"),
         (("--jobs", "0"), "--jobs: must be 1 or more, or -1"),

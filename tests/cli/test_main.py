@@ -75,6 +75,8 @@ def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, raised, code
 
 def test_warnings_are_shown_once_and_in_one_line(monkeypatch, capsys):
     def warn():
+        warnings.simplefilter("always", DeprecationWarning)  # as a library may do
+        warnings.warn("'old' is called 'fresh' now", DeprecationWarning, stacklevel=1)
         for _ in range(2):
             warnings.warn("chains\n  disagree", SearchStoppedWarning, stacklevel=1)
         return "done"

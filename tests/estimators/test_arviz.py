@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
@@ -30,6 +31,8 @@ def test_draws_of_a_regression(az, data):
     X, y = data
     model = BGNLMRegressor(**QUICK).fit(X, y)
     drawn = model.to_arviz(X, y, n_draws=2000, random_state=1)
+    is_tree = int(az.__version__.partition(".")[0]) >= 1
+    assert type(drawn).__name__ == ("DataTree" if is_tree else "InferenceData")
     posterior = drawn["posterior"]
     assert posterior["coefficient"].dims == ("chain", "draw", "feature")
     assert posterior.sizes["chain"] == 4
@@ -50,6 +53,15 @@ def test_draws_of_a_regression(az, data):
         warnings.simplefilter("ignore")
         summary = az.summary(drawn, var_names=["intercept", "sigma"])
     assert summary.loc["sigma", "mean"] == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.parametrize(("response", "variable"), [("km/h", "km_h"), ("row", "row_"), ("draw", "draw_")])
+def test_any_name_of_a_response_is_a_variable(az, data, response, variable):
+    X, y = data
+    model = BGNLMRegressor(search=SearchConfig(n_populations=1), n_chains=1, random_state=0)
+    drawn = model.fit(X, pd.Series(y, name=response)).to_arviz(X, y, n_draws=3)
+    assert list(drawn["posterior_predictive"].data_vars) == [variable]
+    assert (drawn["observed_data"][variable].values == y).all()
 
 
 def test_means_come_from_the_coefficients_that_were_drawn(az, data):

@@ -39,7 +39,11 @@ BOTH = [
     ("coefficient_prior", "flat", r"coefficient_prior must be 'auto', one of 'robust', .*got 'flat'"),
     ("coefficient_prior", 5, r"or a CoefficientPrior; got 5"),
     ("coefficient_prior", None, r"or a CoefficientPrior; got None"),
-    ("penalty", "hq", "penalty must be 'bic', 'aic' or a number of nats per operation; got 'hq'"),
+    (
+        "penalty",
+        "hq",
+        "penalty must be 'bic', 'aic', 'predict', a number of nats per operation or a ModelPrior; got 'hq'",
+    ),
     ("penalty", -1.0, "penalty must be 0 or more; got -1"),
     ("penalty", 1e7, r"penalty must be at most 1e\+06"),
     ("penalty", None, "penalty must be a finite number; got None"),
@@ -282,6 +286,9 @@ def test_penalties():
     assert free.features_["probability"].sum() > one.features_["probability"].sum()
     strict = quick(penalty=50.0).fit(X, y)
     assert strict.features_["complexity"][strict.features_["probability"] > 0.5].sum() == 0
+    predictive, by_hand = (quick(penalty=p).fit(X, y) for p in ("predict", ModelPrior(penalty="aic", complexity="oc")))
+    assert predictive.features_.equals(by_hand.features_)
+    assert predictive.features_["probability"].sum() > one.features_["probability"].sum()
     small = quick(penalty=ModelPrior(max_model_size=1)).fit(X, y)
     assert small.models_["size"].max() == 1
     own = quick(penalty=ModelPrior(penalty=1.0, complexity=lambda feature: len(inputs_of(feature)))).fit(X, y)

@@ -24,11 +24,14 @@ def is_watched() -> bool:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Show each warning once, without the line of Python that it came from."""
+    """Show each warning once, without the line of Python that it came from.
+
+    Deprecations are for those who write programs. They are dropped here, not by a filter: libraries set filters too.
+    """
     told = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in told:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if str(message) not in told and not issubclass(category, DeprecationWarning | PendingDeprecationWarning):
             told.add(str(message))
             tell(f"warning: {message}")
 

@@ -61,7 +61,7 @@ def run_export(options: argparse.Namespace) -> int:
     from bgnlm.cli.model_files import load_model
 
     if options.out != STANDARD_OUTPUT:
-        check_writable(options.out)
+        check_writable(options.out, options.model)
     elif options.kind == "onnx":
         raise SettingError("--as onnx needs a file. Give its name: --out model.onnx")
     model = load_model(options.model)

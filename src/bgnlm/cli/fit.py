@@ -66,7 +66,7 @@ def _add_model(group: Any) -> None:
     group.add_argument("--family", choices=_FAMILIES, help="by default classification for texts, true/false and 0/1")
     group.add_argument("--link", help="identity; logit, probit, cloglog; log: by default what is usual for the family")
     group.add_argument("--transforms", default="default", metavar="NAMES", help="a preset, or names with commas")
-    group.add_argument("--penalty", type=penalty, default="bic", help="bic, aic, or a number of nats per operation")
+    group.add_argument("--penalty", type=penalty, default="bic", help="bic, aic, predict, or nats per operation")
     group.add_argument("--coefficient-prior", default="auto", metavar="NAME", help="robust, hyper-g/n, jeffreys, ...")
     group.add_argument("--noise-floor", type=number(0.0, 1.0), default=0.0, metavar="X", help="as a share of sd(y)")
     group.add_argument(
@@ -106,7 +106,7 @@ def run_fit(options: argparse.Namespace) -> int:
     from bgnlm.search.interrupts import Interrupts
 
     start = perf_counter()
-    check_model_writable(options.out)
+    check_model_writable(options.out, options.data)
     table = read_table(options.data, options.na)
     data = training_data(table, options)
     if not options.quiet:

@@ -81,12 +81,12 @@ def trials(text: str) -> int | str:
 
 def penalty(text: str) -> str | float:
     """Read the price of an operation: a name or a number."""
-    if text in ("bic", "aic"):
+    if text in ("bic", "aic", "predict"):
         return text
     try:
         return number(0.0)(text)
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"must be bic, aic or a number of 0 or more; got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be bic, aic, predict or a number of 0 or more; got {text!r}") from None
 
 
 def component(text: str) -> ComponentOption:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bgnlm.errors import DataError, SettingError
+from bgnlm.errors import DataError, OutputError, SettingError
 
 STANDARD_OUTPUT = "-"
 _PARQUET = (".parquet", ".pq")
 
 
-def check_writable(path: str) -> None:
-    """Refuse early what could not be written in the end."""
+def check_writable(path: str, *read: str | None) -> None:
+    """Refuse early what could not be written in the end, and what would replace a file that is `read`."""
     out = Path(path)
     if out.is_dir():
         raise DataError(f"--out must be a file; {path!r} is a folder. Give the name of a file in it.")
@@ -26,18 +26,20 @@ def check_writable(path: str) -> None:
         raise DataError(f"--out: there is no folder {str(folder)!r}. Create it first.")
     if not os.access(out if _is_device(out) else folder, os.W_OK):
         raise DataError(f"--out: no permission to write to the folder {str(folder)!r}. Choose another.")
+    if out.is_file() and any(one and Path(one).exists() and out.samefile(one) for one in read):
+        raise DataError(f"--out must not be a file that is read; {path!r} would be lost. Choose another name.")
 
 
-def check_model_writable(path: str) -> None:
+def check_model_writable(path: str, *read: str | None) -> None:
     """Refuse early a model that could not be saved in the end."""
     if path == STANDARD_OUTPUT:
         raise SettingError("--out must be a file; a model cannot go to standard output. Give a name, model.bgnlm say.")
-    check_writable(path)
+    check_writable(path, *read)
 
 
-def check_table_writable(path: str) -> None:
+def check_table_writable(path: str, *read: str | None) -> None:
     """Refuse early a table that could not be written in the end."""
-    check_writable(path)
+    check_writable(path, *read)
     if path.lower().endswith(_PARQUET):
         from bgnlm.cli.parquet import import_arrow
 
@@ -78,13 +80,18 @@ def write_bytes(path: str, content: bytes) -> None:
     from bgnlm.persistence import write_whole
 
     target = Path(os.path.realpath(path))
-    if _is_device(target):
-        try:
+    try:
+        if _is_device(target):
             target.write_bytes(content)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from error
-    else:
-        write_whole(target, content)
+        else:
+            write_whole(target, content)
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(
+            f"{path} could not be written: {reason}. Nothing was changed there. Name another file."
+        ) from error
 
 
 def _as_bytes(path: str, columns: Mapping[str, Sequence[Any]]) -> bytes:

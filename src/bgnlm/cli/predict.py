@@ -67,7 +67,7 @@ def run_predict(options: argparse.Namespace) -> int:
 
     is_file = options.out != STANDARD_OUTPUT
     if is_file:
-        check_table_writable(options.out)
+        check_table_writable(options.out, options.model, options.data)
     model = load_model(options.model)
     _check_options(model, options)
     table = read_table(options.data, options.na)

@@ -48,7 +48,7 @@ def run_report(options: argparse.Namespace) -> int:
     from bgnlm.cli.model_files import load_model
 
     if options.out != STANDARD_OUTPUT:
-        check_writable(options.out)
+        check_writable(options.out, options.model, options.data)
     if options.data is None and (options.target or options.offset):
         raise SettingError("--target and --offset are columns of a table. Give it: --data TABLE")
     model = load_model(options.model)

@@ -38,15 +38,20 @@ def to_arviz(
     groups = {"posterior": _posterior(xarray, parts, shape, events)}
     if X is not None:
         rows = estimator._rows(X, offset)
-        name = estimator.response_name_
+        name = _variable_name(estimator.response_name_)
         values = _predictive(rng, estimator, parts, rows)
         groups["posterior_predictive"] = _by_row(xarray, name, values.reshape(*shape, -1), ("chain", "draw"))
         if y is not None:
             groups["observed_data"] = _by_row(xarray, name, _observed(estimator, y, len(rows.X)), ())
     for group in groups.values():
         group.attrs.update(_attributes())
-    # Since version 1 the container of ArviZ is the tree of xarray.
-    return az.InferenceData(**groups) if hasattr(az, "InferenceData") else xarray.DataTree.from_dict(groups)
+    return _container(az, xarray, groups)
+
+
+def _container(az: Any, xarray: Any, groups: dict[str, Any]) -> Any:
+    """Put groups together: since version 1 the container of ArviZ is the tree of xarray."""
+    is_tree = int(az.__version__.partition(".")[0]) >= 1  # the name InferenceData is still there, with a warning
+    return xarray.DataTree.from_dict(groups) if is_tree else az.InferenceData(**groups)
 
 
 def _modules() -> tuple[Any, Any]:
@@ -136,6 +141,12 @@ def _observed(estimator: Any, y: Any, n_rows: int) -> AnyArray:
     if unknown.any():
         raise DataError(f"y must have the classes of the training data; got {values[unknown][0]!r}.")
     return np.searchsorted(estimator.classes_, values)
+
+
+def _variable_name(response: str) -> str:
+    """The response as a variable: a slash would be a path in the container, and dimensions have names too."""
+    name = response.replace("/", "_")
+    return f"{name}_" if name in ("chain", "draw", "row") else name
 
 
 def _by_row(xarray: Any, name: str, values: AnyArray, dims: tuple[str, ...]) -> Any:

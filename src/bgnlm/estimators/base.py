@@ -15,7 +15,7 @@ from bgnlm._typing import AnyArray, FloatArray
 from bgnlm._validation import check_choice, check_count, check_number, check_offset
 from bgnlm.errors import DataError, MissingOffsetWarning, ModelStatusWarning, SettingError
 from bgnlm.estimators.display import ReportMixin
-from bgnlm.estimators.exports import ExportsMixin
+from bgnlm.estimators.export_methods import ExportsMixin
 from bgnlm.estimators.fitted import FittedSearch, fitted, rescored
 from bgnlm.estimators.inputs import Ranges, TableCoding, learn_coding, ranges_of
 from bgnlm.estimators.latent_columns import LatentColumns, check_different, learn_latent
@@ -34,7 +34,7 @@ from bgnlm.report.tables import by_class, components_table, effects_table, featu
 from bgnlm.search.config import ProjectionWeights, SearchConfig, Strategy
 from bgnlm.search.description import describe, differences
 from bgnlm.search.interrupts import Interrupts
-from bgnlm.search.prior import ModelPrior
+from bgnlm.search.prior import model_prior
 from bgnlm.search.problem import SearchProblem, define_problem
 from bgnlm.search.runner import INTERRUPTED
 
@@ -125,7 +125,7 @@ class BGNLMEstimator(ExportsMixin, ReportMixin, CallbackSupportMixin, Transforme
             offset=offset,
             names=table.coding.names,
             transforms=self.transforms,
-            prior=self.penalty if isinstance(self.penalty, ModelPrior) else ModelPrior(penalty=self.penalty),
+            prior=model_prior(self.penalty),
             keep=self.keep,
             config=config,
             latent=table.placed or None,
@@ -222,6 +222,21 @@ class BGNLMEstimator(ExportsMixin, ReportMixin, CallbackSupportMixin, Transforme
             The component, or its name in `components_`. Models without it do not count.
         level
             Probability of the interval from "lower" to "upper".
+
+        Examples
+        --------
+        >>> import bgnlm, numpy as np
+        >>> from bgnlm.latent import Gamma, Grouped
+        >>> rng = np.random.default_rng(1)
+        >>> group, x = np.arange(60) % 3, rng.normal(size=60)
+        >>> groups = Grouped(1, precision_prior=Gamma(1, 0.5))
+        >>> quick = bgnlm.SearchConfig(n_populations=1, population_size=3)
+        >>> model = bgnlm.BGNLMRegressor(latent=[groups], search=quick, n_chains=1, random_state=1)
+        >>> model = model.fit(np.column_stack([x, group]), x + group + 0.1 * rng.normal(size=60))
+        >>> model.components_["component"][0]
+        'Grouped(1)'
+        >>> model.latent_effects("Grouped(1)")["mean"].round(0).tolist()
+        [-1.0, 0.0, 1.0]
         """
         check_is_fitted(self, "searches_")
         low, high = central(level)
@@ -518,5 +533,7 @@ def check_target(y: Any, n_rows: int) -> AnyArray:
     except ValueError as error:
         raise DataError(str(error)) from None
     if len(values) != n_rows:
-        raise DataError(f"X and y have inconsistent numbers of rows: {n_rows} and {len(values)}.")
+        raise DataError(
+            f"X and y have inconsistent numbers of rows: {n_rows} and {len(values)}. Give one response for each row."
+        )
     return values

@@ -43,12 +43,30 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
     >>> from bgnlm import BGNLMClassifier, SearchConfig
     >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(100, 2))
-    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    >>> y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=100) > 0, "same", "different")
     >>> model = BGNLMClassifier(search=SearchConfig(n_populations=3), n_chains=1, random_state=1).fit(X, y)
     >>> model.features_["expression"][0]
     'x1*x2'
     >>> model.predict([[2.0, 2.0], [1.0, -1.0]])
     array(['same', 'different'], dtype='<U9')
+
+    Tables and texts are as for `BGNLMRegressor`. Probabilities of classes, with their uncertainty:
+
+    >>> new = [[0.1, 0.1], [2.0, -2.0]]
+    >>> model.predict_proba(new).round(2)
+    array([[0.47, 0.53],
+           [1.  , 0.  ]])
+    >>> model.predict_log_proba(new).argmax(axis=1)
+    array([1, 0])
+    >>> model.predict_interval(new, level=0.9).round(2)
+    array([[0.42, 0.64],
+           [0.  , 0.  ]])
+    >>> model.predict_quantiles(new, [0.5]).shape
+    (2, 1)
+    >>> model.sample_predictive(new, n_draws=100, random_state=1).shape
+    (100, 2)
+    >>> model.score(X, y)
+    0.8
     """
 
     def __init__(

@@ -10,7 +10,7 @@ class ReportMixin:
 
     def report(
         self, X: Any = None, y: Any = None, path: Any = None, *, offset: Any = None, title: str | None = None
-    ) -> str:
+    ) -> str | None:
         """Write a page about the fit: one HTML file that needs no server and no network.
 
         The laws as typeset formulas, tables of features and models that sort and filter, advice, pictures (with the
@@ -22,7 +22,7 @@ class ReportMixin:
         X, y
             Rows to show: the training data, or new ones. Without them there are fewer pictures.
         path
-            Where to write the page.
+            The file to write the page to; without it the page is returned as a text.
         offset
             Known part of the linear predictor of the rows.
         title
@@ -30,8 +30,8 @@ class ReportMixin:
 
         Returns
         -------
-        str
-            The page.
+        str or None
+            The page, if it is not written to a file.
 
         Examples
         --------

@@ -82,6 +82,11 @@ class TableCoding:
         """Names of the columns as given in training."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def names_by_input(self) -> dict[str, tuple[str, ...]]:
+        """Names of the coded columns that each column is turned into."""
+        return {column.name: coded_names(column) for column in self.columns}
+
     def encode(self, X: Any, estimator_name: str = "BGNLM") -> FloatArray:
         """Code a table like that of the training data.
 
@@ -317,7 +322,10 @@ def _match(coding: TableCoding, names: tuple[str, ...] | None, n_columns: int, e
     expected = coding.input_names
     if coding.has_names and names is not None:
         if unknown_or_absent := _difference(expected, names):
-            raise DataError(f"The feature names should match those that were passed during fit.\n{unknown_or_absent}")
+            raise DataError(
+                "The feature names should match those that were passed during fit.\n"
+                f"{unknown_or_absent}Give the columns of the training data, in any order."
+            )
         place_of = {name: place for place, name in enumerate(names)}
         return [place_of[name] for name in expected]
     if coding.has_names:
