@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,14 @@ def _use_cache_of_these_sources():
     os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(folder)
 
 
+def _listen_to_interrupts():
+    """What runs in the background of a shell ignores Ctrl-C, and so would the processes that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 _use_cache_of_these_sources()
+_listen_to_interrupts()
 
 
 def pytest_configure(config):

@@ -6,17 +6,33 @@ import importlib
 import inspect
 import itertools
 import os
+import re
+import warnings
 from types import ModuleType
 
 import pytest
 
 import bgnlm
 
-NAMESPACES = ["bgnlm", "bgnlm.search", "bgnlm.latent", "bgnlm.features", "bgnlm.datasets", "bgnlm.plot"]
+NAMESPACES = [
+    "bgnlm",
+    "bgnlm.search",
+    "bgnlm.latent",
+    "bgnlm.features",
+    "bgnlm.datasets",
+    "bgnlm.plot",
+    "bgnlm.errors",
+]
 PUBLIC = {
     f"{namespace}.{name}": importlib.import_module(namespace)
     for namespace in NAMESPACES
     for name in importlib.import_module(namespace).__all__
+}
+ESTIMATORS = ("BGNLMRegressor", "BGNLMClassifier")
+METHODS = {  # those with an example of their own, which both estimators have
+    f"bgnlm.BGNLMRegressor.{name}": bgnlm.BGNLMRegressor
+    for name, value in inspect.getmembers(bgnlm.BGNLMRegressor)
+    if not name.startswith("_") and ">>>" in (inspect.getdoc(value) or "")
 }
 # Values that can have no docstring: it stands below their assignment in this module.
 ASSIGNED = {
@@ -37,7 +53,7 @@ def documentation(path):
     if path in ASSIGNED:
         module = importlib.import_module(ASSIGNED[path])
         return below_assignment(inspect.getsource(module), name), module
-    value = getattr(PUBLIC[path], name)
+    value = getattr((PUBLIC | METHODS)[path], name)
     return inspect.getdoc(value), value if isinstance(value, ModuleType) else inspect.getmodule(value)
 
 
@@ -55,6 +71,11 @@ def examples(path):
     return doctest.DocTestParser().get_doctest(text or "", dict(vars(module)), path, None, None)
 
 
+def test_every_error_is_listed():
+    defined = {name for name, value in vars(bgnlm.errors).items() if isinstance(value, type)}
+    assert set(bgnlm.errors.__all__) == defined
+
+
 @pytest.mark.parametrize("path", PUBLIC)
 def test_every_public_name_has_an_example(path):
     test = examples(path)
@@ -64,7 +85,22 @@ def test_every_public_name_has_an_example(path):
     assert path.rsplit(".", 1)[1] in written, f"the example of {path} does not use it"
 
 
-@pytest.mark.parametrize("path", PUBLIC)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_method_is_used_in_an_example(estimator):
+    ours = {
+        name
+        for parent in getattr(bgnlm, estimator).__mro__
+        if parent.__module__.startswith("bgnlm.")
+        for name, value in vars(parent).items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, property))
+    }
+    paths = ["bgnlm.BGNLMRegressor", f"bgnlm.{estimator}", *METHODS]  # what both have is shown once, for regression
+    written = "".join(example.source for path in paths for example in examples(path).examples)
+    used = set(re.findall(r"\.(\w+)", written))
+    assert sorted(ours - used) == []
+
+
+@pytest.mark.parametrize("path", [*PUBLIC, *METHODS])
 def test_examples_hold(path, monkeypatch):
     if path in NEEDS_DATA and not os.environ.get("BGNLM_DATA"):
         pytest.skip("needs the paper's data: set BGNLM_DATA to the folder that holds them")
@@ -72,6 +108,10 @@ def test_examples_hold(path, monkeypatch):
     monkeypatch.setattr(bgnlm.features.transform, "_registered", registered)  # examples may register transforms
     if path.startswith("bgnlm.plot"):
         pytest.importorskip("matplotlib")
+    if path.endswith(".to_arviz"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what its next version changes
+            pytest.importorskip("arviz")
     report = []
     runner = doctest.DocTestRunner(optionflags=CHECKER, verbose=False)
     runner.run(examples(path), out=report.append)

@@ -21,6 +21,7 @@ from bgnlm.search.fisher_scoring import ENOUGH, Expansion, minimise
 # stays finite.
 _VAGUE = 30.0
 _MOST_WITHOUT_GRADIENT = 80  # for each weight
+_WIDTH = 0.5  # of the simplex at the start, for operands of standard deviation 1
 _LEAST = 1e-300  # loss of an exact fit, of which there is a logarithm
 _AS_GOOD = 10.0 * ENOUGH  # what may be left where steps end
 
@@ -76,7 +77,14 @@ class WeightFit:
 def _without_gradient(objective: "_Objective", start: FloatArray) -> tuple[float, FloatArray]:
     from scipy.optimize import minimize
 
-    options = {"maxfev": _MOST_WITHOUT_GRADIENT * len(start), "fatol": ENOUGH, "xatol": 1e-4}
+    # SciPy's own simplex is a twentieth of each parameter wide: too small to leave the plateau of an indicator.
+    simplex = np.vstack([start, start + np.diag(np.full(len(start), _WIDTH))])
+    options = {
+        "maxfev": _MOST_WITHOUT_GRADIENT * len(start),
+        "fatol": ENOUGH,
+        "xatol": 1e-4,
+        "initial_simplex": simplex,
+    }
     found = minimize(objective.loss, start, method="Nelder-Mead", options=options)
     return float(found.fun), np.asarray(found.x)
 

@@ -179,6 +179,22 @@ class ModelPrior:
         return orders - float(self.costs(features, n_obs, n_inputs).sum())
 
 
+PREDICTIVE = ModelPrior(penalty="aic", complexity="oc")
+_PREDICT = "predict"
+
+
+def model_prior(penalty: Any) -> ModelPrior:
+    """Return the prior that an estimator's `penalty` stands for."""
+    if isinstance(penalty, ModelPrior):
+        return penalty
+    if isinstance(penalty, str) and penalty not in ("bic", "aic", _PREDICT):
+        raise SettingError(
+            f"penalty must be 'bic', 'aic', {_PREDICT!r}, a number of nats per operation or a ModelPrior; "
+            f"got {penalty!r}."
+        )
+    return PREDICTIVE if penalty == _PREDICT else ModelPrior(penalty=penalty)
+
+
 def _checked(complexity: Any, feature: Feature) -> float:
     try:
         value = float(complexity)
