@@ -1,4 +1,4 @@
-"""The paper's examples: ``python -m benchmarks.paper NAME --runs N --jobs J [--score paper|script|default]``.
+"""The paper's examples: ``python -m benchmarks.paper NAME --runs N --jobs J [--score paper|script|default|predict]``.
 
 Each run is a line of JSON in a file for its row in the folder `--out`; runs that are there are not done again, so
 delete the files of rows whose settings change. At the end, and with `--runs 0` at once, all that is there becomes

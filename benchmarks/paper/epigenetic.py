@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.paper.measures import Found
 from benchmarks.paper.ours import REPORTED, reported
-from benchmarks.paper.settings import Score, Search
+from benchmarks.paper.settings import OURS, Score, Search
 from bgnlm import BGNLMRegressor, SearchConfig
 from bgnlm.datasets import load_epigenetic
 from bgnlm.latent import AR1, IID, OU, RW1
@@ -36,8 +36,8 @@ _TEXT_G = ("sigmoid", "gauss", "tanh", "atan", "sin", "cos")
 
 
 def _settings(score: Score, prior: str, search: Search) -> dict[str, Any]:
-    if score == "default":
-        return {}
+    if score in OURS:
+        return {"penalty": "predict"} if score == "predict" else {}
     limits = {"max_width": 15} if score == "script" else {"max_width": 15, "max_model_size": 15}
     config = SearchConfig(
         population_size=15,

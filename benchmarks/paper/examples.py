@@ -9,7 +9,8 @@ from benchmarks.paper import epigenetic, symbolic
 from benchmarks.paper.competitors import CLASSIFIERS, EBM, REGRESSORS, Competitor, compete
 from benchmarks.paper.ours import KEPLER, MASS, find_logic, find_planets, predict
 from benchmarks.paper.printed import LOGIC_TERMS
-from benchmarks.paper.settings import Score, Search
+from benchmarks.paper.settings import OURS, Score, Search
+from bgnlm.features import PRESETS
 
 Kind = Literal["classification", "regression", "detection", "frequency", "probability"]
 STRATEGIES = ("naive", "concave", "deep", "bayesian")
@@ -54,12 +55,12 @@ class Example:
     threshold: float  # probability above which a feature is reported
     truths: tuple[str, ...] = ()
     any_will_do: bool = False
-    search: Search = "mjmcmc"  # by default
+    search: Search = "mjmcmc"  # by default; "plain" where a step of the scripts scores many models
 
 
 def settings_name(score: Score, search: Search) -> str:
     """What tables call a score and a search."""
-    return "default" if score == "default" else f"{score}, {search}"
+    return score if score in OURS else f"{score}, {search}"
 
 
 def _name(n_chains: int) -> str:
@@ -76,8 +77,8 @@ def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[
     def rows(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
         settings = settings_name(score, search)
         # The library's default is four chains.
-        numbers = chains or ((1, 4, 32) if score == "default" else (1, 32))
-        chosen = {"": next(iter(recipes.values()))} if score == "default" and example == "abalone" else recipes
+        numbers = chains or ((1, 4) if score in OURS else (1, 32))
+        chosen = {"": next(iter(recipes.values()))} if score in OURS and example == "abalone" else recipes
         cells = [
             Cell(
                 example=example,
@@ -96,7 +97,7 @@ def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[
                 example=example,
                 group="",
                 method="BGLM",
-                settings="default" if score == "default" else score,
+                settings=score,
                 run=linear,
                 is_random=example in ("breast_cancer", "spam"),  # elsewhere all models are scored
             )
@@ -122,7 +123,7 @@ def _planets(example: str, target: str, numbers: tuple[int, ...]) -> Rows:
 
     def rows(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
         sets: dict[str, tuple[str, Any]] = {"G1": ("planets-g1", "kepler-g1"), "G2": ("planets-g2", "kepler-g2")}
-        if score == "default":
+        if score in OURS:
             sets["G by default"] = ("planets-g1", None)
         cells = [
             Cell(
@@ -153,7 +154,7 @@ def _planets(example: str, target: str, numbers: tuple[int, ...]) -> Rows:
 
 def _sigmoid(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
     """With the defaults there is one setting: depth 5, products allowed."""
-    settings = {"setting 1": 64} if score == "default" else {"setting 1": 64, "setting 2": 32, "setting 3": 32}
+    settings = {"setting 1": 64} if score in OURS else {"setting 1": 64, "setting 2": 32, "setting 3": 32}
     return [
         Cell(
             example="sigmoid",
@@ -176,13 +177,13 @@ def _sigmoid(score: Score, search: Search, chains: Sequence[int] | None) -> list
 
 
 def _epigenetic(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
-    priors = [name for name in epigenetic.PRIORS if name.startswith(score)] or ["default"]
+    priors = [name for name in epigenetic.PRIORS if name.startswith(score)] or [score]
     return [
         Cell(
             example="epigenetic",
             group=sample,
             method="BGNLM" if n == 16 else f"BGNLM, {_chains_name(n)}",
-            settings=prior if score == "default" else f"{prior}, {search}",
+            settings=settings_name(score, search) if score in OURS else f"{prior}, {search}",
             run=partial(epigenetic.find_components, sample, score, prior, search, n),
         )
         for sample in epigenetic.SAMPLES
@@ -193,7 +194,7 @@ def _epigenetic(score: Score, search: Search, chains: Sequence[int] | None) -> l
 
 def _logic(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
     """Bayesian logic regression has a prior of its own, so that there is none by default."""
-    models = ("BGNLM",) if score == "default" else ("BGNLM", "BLRM")
+    models = ("BGNLM",) if score in OURS else ("BGNLM", "BLRM")
     return [
         Cell(
             example="logic",
@@ -215,7 +216,7 @@ def _weights(score: Score, search: Search, chains: Sequence[int] | None) -> list
             group=data.replace("_", " "),
             method=f"BGNLM_{number}" if n == 1 else f"BGNLM_{number}, {_chains_name(n)}",
             settings=settings_name(score, search),
-            run=partial(predict, data, data, score, search, n, strategy=strategy),
+            run=partial(predict, data, data, score, search, n, strategy=strategy, is_filtered=False),
         )
         for data in ("breast_cancer", "asteroids", "spam")
         for number, strategy in enumerate(STRATEGIES, start=1)
@@ -223,13 +224,14 @@ def _weights(score: Score, search: Search, chains: Sequence[int] | None) -> list
     ]
 
 
-_THRESHOLDS = ("gauss", "tanh", "atan", "sin", "above_median", "below_q25", "above_q75")
+_THRESHOLDS = (*PRESETS["default"], *PRESETS["trees"])
 EXAMPLES: dict[str, Example] = {
     "breast_cancer": Example(
         title="Example 1: breast cancer",
         kind="classification",
         rows=_prediction("breast_cancer", {"": ("breast_cancer", None)}, CLASSIFIERS),
         threshold=0.1,
+        search="plain",
     ),
     "spam": Example(
         title="Example 2: spam",
@@ -238,6 +240,7 @@ EXAMPLES: dict[str, Example] = {
             "spam", {"": ("spam", None), " with thresholds": ("spam+thresholds", _THRESHOLDS)}, CLASSIFIERS | EBM
         ),
         threshold=0.1,
+        search="plain",
     ),
     "abalone": Example(
         title="Example 3: age of abalones",
@@ -266,6 +269,7 @@ EXAMPLES: dict[str, Example] = {
         kind="classification",
         rows=_prediction("asteroids", {"": ("asteroids", None)}, CLASSIFIERS),
         threshold=0.1,
+        search="plain",
     ),
     "mass": Example(
         title="Example 7: mass of planets",

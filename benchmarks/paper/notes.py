@@ -36,16 +36,21 @@ MEASURES = {
 }
 _LENGTHS = "number of populations, steps in each, models or steps in the last, threshold to keep features, moves"
 _DIFFERENT = (
-    "Not theirs: no search before the first population and no filter after it; where there are more inputs than a "
-    "population holds, the first one has those that explain most alone; projections join two features or more; all "
-    "models visited take part, and predictions average over the 1000 most probable; with weights of projections as "
-    "parameters (BGNLM_4) over 300, of whatever number the populations gave."
+    "Not theirs: where there are more inputs than a population holds, the first one has those that explain most alone; "
+    "projections join two features or more; all models visited take part, and predictions average over the 1000 most "
+    "probable of a chain; with weights of projections as parameters (BGNLM_4) over 300, of whatever number the "
+    "populations gave."
+)
+_FILTER = (
+    "In classification inputs that stepwise selection favours stay in all populations, as in the scripts (not in "
+    "appendix C), and chains count by the mass they have found, u_b; elsewhere models of several chains are one set."
 )
 SETTINGS = {
     "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}, "
-    f"and the way probabilities of features of several chains are put together. {_DIFFERENT}",
+    f"and the way probabilities of features of several chains are put together. {_FILTER} {_DIFFERENT}",
     "script, plain": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}. Where "
-    f"a population is small enough its models are all scored, or drawn by a quadratic approximation. {_DIFFERENT}",
+    f"a population is small enough its models are all scored, or drawn by a quadratic approximation. {_FILTER} "
+    f"{_DIFFERENT}",
     "script, informed": "likelihood, prior, G and limit on operations of the scripts; the library's own search.",
     "paper, mjmcmc": f"Jeffreys' prior, free inputs, a, G, D, L and Q of the text; {_LENGTHS} of the scripts. "
     f"{_DIFFERENT}",
@@ -56,6 +61,7 @@ SETTINGS = {
     "for each input too; the library's own search.",
     "default": "the library's defaults, given data (as they are, not standardised) and family; for planets also G "
     "where the table names it, for methylation the processes, and the offset is always in.",
+    "predict": 'the same with penalty="predict", which the docs advise where predictions are what counts.',
     "script": "linear models, likelihood and prior of the scripts; all are scored up to 16 inputs, else MJMCMC.",
     "paper": "linear models, likelihood and prior of the text; all are scored up to 16 inputs, else MJMCMC.",
     "library": "other libraries with their own settings; networks have two layers of 200 and scaled inputs; gplearn "

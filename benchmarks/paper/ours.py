@@ -1,7 +1,9 @@
 """One run of BGNLM or BGLM on an example: how well it predicts, what it finds, how long it takes."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,8 @@ import pandas as pd
 
 from benchmarks.paper.data import Sample, load
 from benchmarks.paper.measures import Found, confusion, errors
-from benchmarks.paper.settings import RECIPES, Score, Search, estimator
+from benchmarks.paper.presearch import surviving_inputs
+from benchmarks.paper.settings import OURS, RECIPES, Score, Search, estimator
 from bgnlm import parse
 from bgnlm.datasets import load_exoplanets, make_logic
 from bgnlm.features import Evaluator, Feature, operation_count
@@ -37,29 +40,87 @@ def predict(
     *,
     strategy: str = "naive",
     is_linear: bool = False,
+    is_filtered: bool = True,
     transforms: Any = None,
 ) -> dict[str, Any]:
     """Fit the training rows of an example, predict the others."""
-    sample = load(example, is_standardised=example == "spam" and score != "default")
-    model = estimator(
-        RECIPES[recipe],
-        score,
-        search,
-        n_inputs=sample.X.shape[1],
-        n_chains=n_chains,
-        seed=seed,
-        strategy=strategy,
-        is_linear=is_linear,
-        transforms=transforms,
-    )
+    sample = load(example, is_standardised=example == "spam" and score not in OURS)
+
+    def chains(number: int, first_seed: int) -> Any:
+        model = estimator(
+            RECIPES[recipe],
+            score,
+            search,
+            n_inputs=sample.X.shape[1],
+            n_chains=number,
+            seed=first_seed,
+            strategy=strategy,
+            is_linear=is_linear,
+            transforms=transforms,
+        )
+        if score == "script" and search != "informed" and is_filtered and not is_linear:
+            model.set_params(keep=_kept(example, recipe))
+        return model.fit(sample.X, sample.y)
+
     began = time.perf_counter()
-    model.fit(sample.X, sample.y)
+    if sample.is_classification and score not in OURS and n_chains > 1:
+        model = WeightedChains([chains(1, seed * n_chains + number) for number in range(n_chains)])
+        line = model.line
+    else:
+        model = chains(n_chains, seed)
+        line = _line(model, score)
     fitted = time.perf_counter()
     outcome = assess(sample, model)
-    return _line(model, score, began, fitted) | {
+    return line | {
+        "seconds": round(fitted - began, 3),
         "predicting": round(time.perf_counter() - fitted, 3),
         "outcome": outcome,
     }
+
+
+class WeightedChains:
+    """Chains put together as in the paper, by the share u_b of the mass that each has found.
+
+    A model that several chains have found counts several times. Where the classes can be told apart with certainty, so
+    that only its size counts for a model, that makes a difference: the union of the chains prefers the smallest models,
+    which few chains have found.
+    """
+
+    def __init__(self, chains: Sequence[Any]) -> None:
+        masses = np.array([chain.posterior_.log_mass for chain in chains])
+        shares = np.exp(masses - masses.max())
+        self.chains, self.shares = chains, (shares / shares.sum()).tolist()
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        """Weighted mean of the probabilities of the classes."""
+        both = zip(self.shares, self.chains, strict=True)
+        return np.asarray(sum(share * chain.predict_proba(X) for share, chain in both))
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What a run stores, but for the time it took."""
+        probabilities: dict[Feature, float] = defaultdict(float)
+        for share, chain in zip(self.shares, self.chains, strict=True):
+            found = chain.posterior_
+            for feature, probability in zip(found.features, found.inclusion_probabilities, strict=True):
+                probabilities[feature] += share * float(probability)
+        return {
+            "scored": sum(int(chain.diagnostics_.n_scored) for chain in self.chains),
+            "stored": sum(int(chain.diagnostics_.n_models) for chain in self.chains),
+            "features": reported(list(probabilities), np.array(list(probabilities.values()))),
+        }
+
+
+@cache
+def _kept(example: str, recipe: str) -> list[str]:
+    """Inputs that the scripts keep in all populations: none where their filter makes no difference."""
+    settings = RECIPES[recipe]
+    if settings.first_filter is None:
+        return []
+    sample = load(example, is_standardised=example == "spam")
+    return surviving_inputs(
+        sample.X, sample.y, settings.first_filter, family=settings.family, **settings.priors["script"]
+    )
 
 
 def assess(sample: Sample, model: Any) -> dict[str, float]:
@@ -106,7 +167,7 @@ def _find(
         model.set_params(transforms="logic", penalty=prior)
     began = time.perf_counter()
     model.fit(X, y)
-    line = _line(model, score, began, time.perf_counter())
+    line = _line(model, score) | {"seconds": round(time.perf_counter() - began, 3)}
     evaluator = Evaluator(X.to_numpy(), list(X.columns))
     return line | {
         "features": [feature._replace(truth=same(evaluator, feature, truths)) for feature in line["features"]]
@@ -122,13 +183,12 @@ def same(evaluator: Evaluator, feature: Found, truths: dict[str, str]) -> str | 
     return None
 
 
-def _line(model: Any, score: Score, began: float, fitted: float) -> dict[str, Any]:
+def _line(model: Any, score: Score) -> dict[str, Any]:
     """Probabilities are sums over the chains with weights u_b, as in the paper; by default those of the union."""
     posterior, diagnostics = model.posterior_, model.diagnostics_
-    is_union = score == "default"
+    is_union = score in OURS
     probabilities = posterior.inclusion_probabilities if is_union else diagnostics.weighted_probabilities
     return {
-        "seconds": round(fitted - began, 3),
         "scored": int(diagnostics.n_scored),
         "stored": int(diagnostics.n_models),
         "features": reported(posterior.features, probabilities),

@@ -135,14 +135,15 @@ def markdown(name: str, example: Example, rows: Sequence[Row]) -> str:
         some = [row for row in ordered(example, rows) if row.group == group]
         parts += [f"## {group}", ""] if group else []
         if example.kind != "frequency":
-            parts += [*_table(name, example, some), ""]
+            parts += [*table(name, example, some), ""]
         parts += _frequency_table(name, group, example, some)
     if name in printed.COMPLEXITIES:
         parts += _complexity_table(name, example, rows)
     return "\n".join([*parts, *_provenance(rows)]) + "\n"
 
 
-def _table(name: str, example: Example, rows: Sequence[Row]) -> list[str]:
+def table(name: str, example: Example, rows: Sequence[Row]) -> list[str]:
+    """Measures of some rows beside those that the paper prints."""
     paper = printed.TABLES.get(name, {})
     measures = list(rows[0].measures(example))
     in_paper = [m for m in measures if any(m in paper.get((row.group, row.method), {}) for row in rows)]

@@ -1,7 +1,8 @@
 """How the paper's text and its authors' scripts set each example, and how their settings become ours.
 
 Scores. "script": likelihood, prior, limit on operations and G as the scripts ran. "paper": the literal text: Jeffreys'
-prior, inputs free, D, L and Q. "default": what the library does if only data and family are given.
+prior, inputs free, D, L and Q. "default": what the library does if only data and family are given. "predict": the same
+with ``penalty="predict"``.
 
 Searches. "mjmcmc": Algorithms 1 and 2, lengths of the scripts, plain generation of features. "plain": the same
 populations, in each of which all models are scored where there are not too many (or drawn by a quadratic
@@ -16,9 +17,10 @@ from bgnlm import BGNLMClassifier, BGNLMRegressor, SearchConfig
 from bgnlm.features.presets import PRESETS
 from bgnlm.search import Limits, ModelPrior, MoveProbabilities
 
-Score = Literal["script", "paper", "default"]
+Score = Literal["script", "paper", "default", "predict"]
 Search = Literal["mjmcmc", "plain", "informed"]
-SCORES: tuple[Score, ...] = ("script", "paper", "default")
+SCORES: tuple[Score, ...] = ("script", "paper", "default", "predict")
+OURS = ("default", "predict")  # scores that are not of the authors
 SEARCHES: tuple[Search, ...] = ("mjmcmc", "plain", "informed")
 
 _MOST_ENUMERATED = 16  # linear models: all are scored up to so many inputs
@@ -58,6 +60,9 @@ class Recipe:
         Populations, MJMCMC steps in each and in the last, which goes on until so many models are known.
     keep_threshold
         rho_del.
+    first_filter
+        Probability, by stepwise selection, of inputs that stay in all populations of the scripts; None where that
+        makes no difference.
     moves
         Probabilities of the ways to make features.
     n_averaged
@@ -75,6 +80,7 @@ class Recipe:
     n_final_steps: int
     min_models: int = 0
     keep_threshold: float
+    first_filter: float | None = None
     moves: MoveProbabilities = field(default=_PRODUCTS)
     n_averaged: int = 1000
 
@@ -106,12 +112,23 @@ _without_products = partial(
     moves=_WITHOUT_PRODUCTS,
 )
 _BREAST_CANCER = _classification(
-    size=20, depth=6, operations=5, n_populations=10, n_final_steps=100, min_models=7_000, keep_threshold=0.5
+    size=20,
+    depth=6,
+    operations=5,
+    n_populations=10,
+    n_final_steps=100,
+    min_models=7_000,
+    keep_threshold=0.5,
+    first_filter=0.4,
 )
 # The scripts stop at 20,000 and 7,000 evaluations of models here, some eight of which make a step of theirs, and one a
 # step of ours: 600 of their steps are left for the last population of the first, as many evaluations for the second.
-_SPAM = _classification(size=100, depth=6, operations=59, n_populations=10, n_final_steps=600, keep_threshold=0.5)
-_ASTEROIDS = _classification(size=15, depth=4, operations=3, n_populations=5, n_final_steps=6500, keep_threshold=0.1)
+_SPAM = _classification(
+    size=100, depth=6, operations=59, n_populations=10, n_final_steps=600, keep_threshold=0.5, first_filter=0.4
+)
+_ASTEROIDS = _classification(
+    size=15, depth=4, operations=3, n_populations=5, n_final_steps=6500, keep_threshold=0.1, first_filter=0.18
+)
 
 
 def _with_thresholds(recipe: Recipe) -> Recipe:
@@ -201,7 +218,8 @@ def estimator(
     """BGNLM, or BGLM if it is linear, with the settings of an example; `transforms` for G in place of the default's."""
     kind = BGNLMClassifier if recipe.family == "binomial" else BGNLMRegressor
     settings: dict[str, Any] = {"n_chains": n_chains, "random_state": seed, "projection_weights": strategy}
-    if score == "default":
+    if score in OURS:
+        settings |= {"penalty": "predict"} if score == "predict" else {}
         settings |= {} if transforms is None else {"transforms": transforms}
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)

@@ -126,6 +126,8 @@ def test_settings_of_scripts_and_text_are_told_apart(name, search):
     assert paper.limits.max_operations is None
     assert (script.informed == 0.0) == (search != "informed")
     assert estimator(recipe, "default", search, **settings).search is None
+    assert estimator(recipe, "default", search, **settings).penalty == "bic"
+    assert estimator(recipe, "predict", search, **settings).penalty == "predict"
 
 
 def test_abalone_row_of_linear_models_to_all_printed_digits(abalone):
