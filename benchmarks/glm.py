@@ -73,7 +73,9 @@ def enumeration() -> None:
         print(f"  exact, prior {prior!r}: {seconds:.2f} s")
     statistics = glm_statistics(resolve_family("binomial", None), y, X, np.ones(143), np.zeros(143))
     columns = np.array([0, 1, 7], dtype=np.int64)
-    seconds = best_time(lambda: quadratic_surrogate(statistics, columns, 143.0).scores(), 5)
+    seconds = best_time(
+        lambda: quadratic_surrogate(statistics, columns, statistics.data.null_information / 143.0).scores(), 5
+    )
     print(f"  surrogate: {seconds:.4f} s, {1e6 * seconds / 2**14:.2f} us a model")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.paper.data import Sample, load
 from benchmarks.paper.measures import Found, confusion, errors
-from benchmarks.paper.presearch import surviving_inputs
+from benchmarks.paper.presearch import Presearch, presearch
 from benchmarks.paper.settings import OURS, RECIPES, Score, Search, estimator
 from bgnlm import parse
 from bgnlm.datasets import load_exoplanets, make_logic
@@ -59,7 +59,7 @@ def predict(
             transforms=transforms,
         )
         if score == "script" and search != "informed" and is_filtered and not is_linear:
-            model.set_params(keep=_kept(example, recipe))
+            model.set_params(keep=_kept(example, recipe, first_seed))
         return model.fit(sample.X, sample.y)
 
     began = time.perf_counter()
@@ -111,16 +111,19 @@ class WeightedChains:
         }
 
 
-@cache
-def _kept(example: str, recipe: str) -> list[str]:
-    """Inputs that the scripts keep in all populations: none where their filter makes no difference."""
+def _kept(example: str, recipe: str, seed: int) -> list[str]:
+    """Inputs that a chain of the scripts keeps in all populations: none where their filter makes no difference."""
     settings = RECIPES[recipe]
     if settings.first_filter is None:
         return []
+    rng = np.random.default_rng(seed)
+    return _presearch(example, recipe).surviving_inputs(rng, settings.n_steps, settings.first_filter)
+
+
+@cache
+def _presearch(example: str, recipe: str) -> Presearch:
     sample = load(example, is_standardised=example == "spam")
-    return surviving_inputs(
-        sample.X, sample.y, settings.first_filter, family=settings.family, **settings.priors["script"]
-    )
+    return presearch(sample.X, sample.y, family=RECIPES[recipe].family, **RECIPES[recipe].priors["script"])
 
 
 def assess(sample: Sample, model: Any) -> dict[str, float]:

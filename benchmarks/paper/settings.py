@@ -61,8 +61,8 @@ class Recipe:
     keep_threshold
         rho_del.
     first_filter
-        Probability, by stepwise selection, of inputs that stay in all populations of the scripts; None where that
-        makes no difference.
+        Probability, by stepwise selection and a short walk, of inputs that stay in all populations of the scripts;
+        None where that makes no difference.
     moves
         Probabilities of the ways to make features.
     n_averaged
