@@ -425,6 +425,14 @@ def test_far_from_the_training_data_predictions_are_numbers(pair):
     assert (np.diff(predict_quantiles(average, far, (0.05, 0.5, 0.95), "response"), axis=1) >= 0.0).all()
 
 
+@pytest.mark.parametrize("plug_in", [True, False])
+def test_probabilities_of_models_that_are_rounded_up_make_no_share_above_one(plug_in):
+    average, rows, *_ = case(("binomial", "logit"))
+    rounded = replace(average, probabilities=average.probabilities * (1.0 + 1e-12))
+    far = rows._replace(X=rows.X * 1e4)
+    assert predict_mean(rounded, far, plug_in=plug_in).max() == 1.0
+
+
 @pytest.mark.parametrize("name", ["gamma", "negative_binomial"])
 def test_models_with_different_dispersions(name):
     """The noise is a mixture too: its variance is what draws have."""

@@ -9,7 +9,7 @@ import pytest
 import bgnlm
 from bgnlm.errors import DataError, SettingError
 from bgnlm.features import Evaluator, Input, depth, local_width, operation_count, parse
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.posterior.summarize import summarize
 from bgnlm.search.chains import ChainResult, run_chain
 from bgnlm.search.classes import ClassChanges
@@ -265,7 +265,7 @@ def assert_exact(problem, chain, n_checked=200, tolerance=2e-5, **options):
     for i in np.linspace(0, len(rows) - 1, min(n_checked, len(rows))).astype(int):
         X = evaluator.matrix(features[c] for c in rows.members_of(i))
         alone = bgnlm.log_marginal(problem.likelihood.y, X, **options)
-        alone += float(log_orders(X.shape[1], len(problem.names)))
+        alone += float(log_sizes(X.shape[1], len(problem.names)))
         assert rows.log_marginal[i] == pytest.approx(alone, abs=tolerance)
 
 

@@ -15,7 +15,7 @@ from bgnlm.latent.hyperpriors import Gamma
 from bgnlm.latent.inner import SlopePrior
 from bgnlm.likelihood.coefficient_priors import CoefficientPrior
 from bgnlm.likelihood.marginal import log_marginal
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.posterior.rescore import rescore
 from bgnlm.posterior.summarize import summarize
 from bgnlm.search.chains import run_chain
@@ -54,7 +54,7 @@ def by_brute_force(search):
     for columns in (c for k in range(n_columns + 1) for c in combinations(range(n_columns), k)):
         for chosen in (c for k in range(n_components + 1) for c in combinations(range(n_components), k)):
             members = [search.inputs[j] for j in columns] + [search.components[k] for k in chosen]
-            log_prior = float(log_orders(len(columns), search.likelihood.n_slots)) - sum(map(search.cost, members))
+            log_prior = float(log_sizes(len(columns), search.likelihood.n_slots)) - sum(map(search.cost, members))
             values[frozenset(members)] = models.log_marginal(search.X[:, list(columns)], chosen) + log_prior
     return values
 

@@ -77,7 +77,8 @@ def _table_target(kind):
 @cache
 def _guide():
     statistics = _population("binomial").score.statistics
-    return surrogate_target(quadratic_surrogate(statistics, np.array([1]), 60.0), COSTS, N_COLUMNS)
+    precision = statistics.data.null_information / 60.0
+    return surrogate_target(quadratic_surrogate(statistics, np.array([1]), precision), COSTS, N_COLUMNS)
 
 
 class Steps:

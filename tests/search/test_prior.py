@@ -8,7 +8,7 @@ import pytest
 from bgnlm import parse
 from bgnlm.errors import SettingError
 from bgnlm.features import operation_count
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.search.prior import ModelPrior, logic_complexity, script_complexity
 
 FEATURES = [parse(text) for text in ("x1", "sin(x1)", "x1*x2", "sigmoid(x1 + x2 + x3)", "cbrt_abs(x1**2*x2)")]
@@ -37,12 +37,16 @@ def test_by_default_every_feature_also_pays_for_the_choice_among_the_inputs():
     assert ModelPrior(penalty=0.0).costs(FEATURES, 223, 9).tolist() == [0.0] * 5
 
 
-def test_a_model_is_a_set():
-    """Three inputs of nine: the number of such sets, each drawn in one of six orders."""
+def test_models_of_all_sizes_are_alike():
     prior = ModelPrior()
-    assert prior.log_model_prior(FEATURES[:1] * 3, 223, 9) == pytest.approx(math.log(6 / 9**3))
-    assert log_orders([0, 1, 2, 3, 4], 3) == pytest.approx(np.log([1, 1, 2, 6, 18]))
-    assert (log_orders([0, 3], 0) == 0.0).all()
+    inputs = [parse(f"x{number}") for number in range(9)]
+    for size in range(10):
+        n_sets = math.comb(9, size)
+        assert math.log(n_sets) + prior.log_model_prior(inputs[:size], 223, 9) == pytest.approx(0.0, abs=1e-12)
+    larger = [*inputs, parse("x0*x1")]
+    assert prior.log_model_prior(larger, 223, 9) == pytest.approx(-math.log(223) - math.log(9))
+    assert log_sizes([0, 1, 2, 3, 4], 3) == pytest.approx(np.log([1, 3 / 3, 9 / 3, 27, 81]))
+    assert (log_sizes([0, 3], 0) == 0.0).all()
     assert ModelPrior(complexity="oc").log_model_prior(FEATURES[:1] * 3, 223, 9) == 0.0
 
 

@@ -9,6 +9,7 @@ import bgnlm
 from bgnlm import CoefficientPrior
 from bgnlm.errors import ModelStatusWarning
 from bgnlm.likelihood.marginal import check_likelihood
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.surrogate import quadratic_surrogate
 from bgnlm.search import target as module
 from bgnlm.search.exhaustive import log_prior_of_subsets
@@ -165,13 +166,18 @@ def _logistic(rng, n_columns=5):
     return check_likelihood(y, family="binomial").population(X).score.statistics
 
 
+def _surrogate(statistics, columns):
+    return quadratic_surrogate(statistics, np.array(columns), statistics.data.null_information / 90.0)
+
+
 @pytest.mark.parametrize("max_size", [0, 3, 5])
 @pytest.mark.parametrize("score", [log_joint, log_joint_compiled], ids=["interpreted", "compiled"])
 def test_the_approximation_agrees_with_its_enumeration(score, max_size, rng):
-    surrogate = quadratic_surrogate(_logistic(rng), np.array([0, 3]), 90.0)
-    target = surrogate_target(surrogate, COSTS, max_size)
+    surrogate = _surrogate(_logistic(rng), [0, 3])
+    target = surrogate_target(surrogate, COSTS, max_size, n_slots=4)
     values = [score(target, included) for included in all_models(5)]
-    expected = surrogate.scores(max_size) + log_prior_of_subsets(COSTS)
+    sizes = [sum(included) for included in all_models(5)]
+    expected = surrogate.scores(max_size) + log_prior_of_subsets(COSTS) + log_sizes(sizes, 4)
     assert np.isfinite(expected).sum() == {0: 1, 3: 26, 5: 32}[max_size]
     assert values == pytest.approx(expected, abs=1e-9)
 
@@ -180,7 +186,7 @@ def test_the_approximation_of_dependent_columns(rng):
     statistics = _logistic(rng, 3)
     X = np.column_stack([statistics.data.design.T, statistics.data.design[0]])
     doubled = check_likelihood(statistics.data.y, family="binomial").population(X).score.statistics
-    surrogate = quadratic_surrogate(doubled, np.array([1]), 90.0)
+    surrogate = _surrogate(doubled, [1])
     target = surrogate_target(surrogate, np.zeros(4), 4)
     values = np.array([log_joint(target, included) for included in all_models(4)])
     both = np.array([mask & 0b1001 == 0b1001 for mask in range(16)])
@@ -189,7 +195,7 @@ def test_the_approximation_of_dependent_columns(rng):
 
 
 def test_nothing_is_kept_by_the_approximation(rng):
-    target = surrogate_target(quadratic_surrogate(_logistic(rng), np.array([0]), 90.0), COSTS, 5)
+    target = surrogate_target(_surrogate(_logistic(rng), [0]), COSTS, 5)
     assert has_room(target, 10**12)
 
 

@@ -152,11 +152,11 @@ def _likelihood_in_words(problem: SearchProblem) -> str:
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
     floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
-    orders = ", models as sets" if likelihood.n_slots else ""
+    sizes = ", models of all sizes alike" if likelihood.n_slots else ""
     settings = problem.config.projection_weights
     variance = _exact(settings.weight_variance)
     weights = f", weights of projections: N(0, {variance})" if settings.strategy == "bayesian" else ""
-    return f"coefficients: {coefficients}{information}{floor}{orders}{weights}"
+    return f"coefficients: {coefficients}{information}{floor}{sizes}{weights}"
 
 
 def _exact(value: float) -> str:

@@ -34,8 +34,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
     transforms
         The set G of functions: the name of a preset, or a list of names and `Transform` objects.
     coefficient_prior
-        A name, or a `CoefficientPrior`. "auto" is the robust mixture of g-priors for the Gaussian family, hyper-g/n for
-        the others.
+        A name, or a `CoefficientPrior`. "auto" is the robust mixture of g-priors for the Gaussian family; for the
+        others independent normal coefficients of standardised columns with standard deviation 2.5.
     penalty
         What an operation costs a model, in nats: "bic" (log n), "aic" (2) or a number. "predict" for the paper's prior
         for prediction, where inputs cost nothing and operations 2: it predicts better, and reports more of noise. Or a

@@ -11,7 +11,7 @@ import numpy as np
 from bgnlm._typing import FloatArray
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, zellner_siow
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.variance import VarianceIntegral
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -31,7 +31,7 @@ class GaussianScore:
     noise_floor
         Smallest noise standard deviation as a fraction of sd(y), 0 for none.
     n_slots
-        Of `log_orders`, which are added to the score; 0 for the marginal likelihood alone.
+        Of `log_sizes`, which are added to the score; 0 for the marginal likelihood alone.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class GaussianScore:
 
     def log_bayes_factor(self, size: int, residual: FloatArray) -> FloatArray:
         """Score of models with `size` columns and RSS / TSS = `residual`, an array in (0, 1]."""
-        return self._log_bayes_factor(size, residual) + log_orders(size, self.n_slots)
+        return self._log_bayes_factor(size, residual) + log_sizes(size, self.n_slots)
 
     def _log_bayes_factor(self, size: int, residual: FloatArray) -> FloatArray:
         match self.prior.name:
@@ -138,7 +138,7 @@ class GaussianScore:
         """`log_bayes_factor` and `shrinkage` together, which for mixtures is half the work."""
         if size and self.prior.name in MIXTURES:
             value, mean_u = self._mixture(size, residual)
-            return value + log_orders(size, self.n_slots), 1.0 - mean_u
+            return value + log_sizes(size, self.n_slots), 1.0 - mean_u
         return self.log_bayes_factor(size, residual), self.shrinkage(size, residual)
 
     def shrinkage(self, size: int, residual: FloatArray) -> FloatArray:

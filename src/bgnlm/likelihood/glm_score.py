@@ -13,8 +13,8 @@ from bgnlm.kernels import glm_walk as kernels
 from bgnlm.likelihood.coefficient_priors import MIXTURES, CoefficientPrior, MixtureParameters, mixture_parameters
 from bgnlm.likelihood.g_mixture import MixingDensity, density_of, log_mixture, log_normaliser, zellner_siow
 from bgnlm.likelihood.glm import GlmStatistics
-from bgnlm.likelihood.orders import log_orders
 from bgnlm.likelihood.script import script_deviances
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.status import ModelStatus
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -34,7 +34,7 @@ _STATUS_OF_STATE = np.array(
 class GlmScore:
     """Log marginal likelihoods of models over the columns of `statistics`, given as rows of Booleans.
 
-    With `n_slots` the `log_orders` of models are added to them.
+    With `n_slots` the `log_sizes` of models are added to them.
     """
 
     def __init__(self, prior: CoefficientPrior, statistics: GlmStatistics, n_slots: int = 0) -> None:
@@ -60,7 +60,7 @@ class GlmScore:
         if of_g.ndim == 1:  # one value of u
             log_g = np.log(np.maximum(1.0 - of_g, 1e-300)) - np.log(np.maximum(of_g, 1e-300))
             of_g = np.column_stack([of_g, log_g, np.zeros_like(of_g)])
-        return values + log_orders(included.sum(axis=1), self.n_slots), status, of_g
+        return values + log_sizes(included.sum(axis=1), self.n_slots), status, of_g
 
     def _evaluate(self, included: BoolArray, sizes: IntArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         if self.statistics.constant_response:
@@ -94,6 +94,13 @@ class GlmScore:
             return np.zeros((size, size)), 1.0 - mean_u
         u = min(mean_u, 1.0 - 1e-12)
         return u / (1.0 - u) * self.statistics.data.null_information[np.ix_(columns, columns)], 1.0
+
+    @cached_property
+    def normal_precision(self) -> FloatArray:
+        """Precision of a normal prior of all slopes that is this prior, or near it: unit information."""
+        if self.prior.name == "gaussian":
+            return self.precision(np.arange(self.statistics.n_columns), 0.0)[0]
+        return np.asarray(self.statistics.data.null_information / self.statistics.n_obs)
 
     def _as_the_scripts(self, included: BoolArray) -> tuple[FloatArray, AnyArray, FloatArray]:
         """Minus half the deviance, by the iterations of the authors' scripts."""

@@ -24,7 +24,7 @@ from bgnlm.likelihood.tabulate import TabulatedScore
 class Likelihood:
     """A checked response with its weights and offset, and how models of it are scored.
 
-    With `n_slots` the `log_orders` of models, a part of their prior, are added to their marginal likelihoods: like
+    With `n_slots` the `log_sizes` of models, a part of their prior, are added to their marginal likelihoods: like
     these they depend on more than one feature at a time, and nothing else in a search need know of them.
     """
 
@@ -117,7 +117,7 @@ def log_marginal(
         "probit", "cloglog"); "poisson", "gamma", "negative_binomial" (link "log"). None is the family's first link.
     coefficient_prior
         A name or a `CoefficientPrior`; "auto" is the robust mixture of g-priors for the Gaussian family, and for the
-        others hyper-g/n with a = 4 and the information of the null model, finite even where classes separate.
+        others "gaussian", independent normal coefficients of standardised columns, with standard deviation 2.5.
     noise_floor
         Gaussian only: smallest noise standard deviation as a fraction of sd(y - offset) (divisor n); 0 for none.
     sample_weight

@@ -23,7 +23,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 @dataclass(frozen=True, eq=False)
 class QuadraticSurrogate:
-    """Expansion of the models of a population at the mode of one of them, under a g-prior with null information.
+    """Expansion of the models of a population at the mode of one of them, under a normal prior.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class QuadraticSurrogate:
         last row and column; the last corner is what all columns together can gain, and more.
     corner
         That corner before scaling.
-    null_matrix
-        The null information of the columns.
+    prior_matrix
+        Prior precision of these slopes.
     cost
         What each column adds to the score by itself.
     constant
@@ -42,7 +42,7 @@ class QuadraticSurrogate:
 
     matrix: FloatArray
     corner: float
-    null_matrix: FloatArray
+    prior_matrix: FloatArray
     cost: FloatArray
     constant: float
 
@@ -51,7 +51,7 @@ class QuadraticSurrogate:
         n_columns = len(self.cost)
         scores = np.empty(2**n_columns)
         surrogate_kernels.score_all_models(
-            self.matrix, self.null_matrix, self.cost, self.corner, self.constant, GRAM_ERROR, scores
+            self.matrix, self.prior_matrix, self.cost, self.corner, self.constant, GRAM_ERROR, scores
         )
         if max_size is not None and max_size < n_columns:
             sizes = np.empty(len(scores), dtype=np.int16)
@@ -60,13 +60,13 @@ class QuadraticSurrogate:
         return scores
 
 
-def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) -> QuadraticSurrogate:
-    """Expand at the mode of the model with `columns` under the g-prior with the information of the null model."""
+def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, precision: FloatArray) -> QuadraticSurrogate:
+    """Expand at the mode of the model with `columns`; slopes of the model with all columns have this `precision`."""
     data, size = statistics.data, len(columns)
     work = kernels.workspace(len(data.y), size)
     mode = np.append(statistics.intercept, np.zeros(size))
-    precision = np.ascontiguousarray(data.null_information[np.ix_(columns, columns)] / g)
-    fit = kernels.fit_mode(data, statistics.dispersion, columns, size, precision, kernels.ENOUGH, mode, work)
+    here = np.ascontiguousarray(precision[np.ix_(columns, columns)])
+    fit = kernels.fit_mode(data, statistics.dispersion, columns, size, here, kernels.ENOUGH, mode, work)
     row_kernels.row_terms(data.family, fit.dispersion, data.y, data.weights, work.eta, work.score, work.information)
     weights = np.maximum(work.information, 1e-300)
     eta = work.eta - data.offset
@@ -76,7 +76,7 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) 
     design = data.design - centre[:, None]
     mean = float(weights @ working) / total
     target = working - mean
-    matrix = (design * weights) @ design.T + data.null_information / g
+    matrix = (design * weights) @ design.T + precision
     gradient = design @ (weights * target)
     diagonal = np.diag(matrix)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a column that does not vary stays zero
@@ -94,7 +94,7 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, g: float) 
     return QuadraticSurrogate(
         matrix=augmented,
         corner=corner,
-        null_matrix=data.null_information,
-        cost=np.log(scale) - 0.5 * math.log(g),
+        prior_matrix=precision,
+        cost=np.log(scale),
         constant=expansion + 0.5 * (n_flat * _LOG_2PI - math.log(total) - float(fit.log_curvature)),
     )

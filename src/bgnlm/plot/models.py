@@ -116,8 +116,8 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     """Draw what models explain against what they are made of: the front of those that nothing simpler beats.
 
     The complexity of a model is the number of operations in its features, and one for each feature or latent
-    component. What it explains is its log marginal likelihood, below that of the best (for models as sets, with the
-    number of orders of the features, as the search scores them).
+    component. What it explains is its log marginal likelihood, below that of the best (with what the
+    prior gives to its size, as the search scores it).
 
     Parameters
     ----------

@@ -58,11 +58,13 @@ def predict_mean(average: ModelAverage, rows: Rows, *, plug_in: bool = True) -> 
         for place, columns in _columns(average, rows):
             mean[place] = rows.offset[place] + coefficients[0] + coefficients[1:] @ columns
         return mean
-    if not plug_in:
-        return _moments(average, rows)[0]
-    for here in _located(average, rows, with_spread=False):
-        mean[here.rows] = average.family.mean(here.location) @ average.probabilities
-    return mean
+    if plug_in:
+        for here in _located(average, rows, with_spread=False):
+            mean[here.rows] = average.family.mean(here.location) @ average.probabilities
+    else:
+        mean = _moments(average, rows)[0]
+    # The probabilities of many models sum to 1 up to rounding.
+    return np.minimum(mean, 1.0) if average.family.name == "binomial" else mean
 
 
 def predict_deviation(average: ModelAverage, rows: Rows) -> FloatArray:

@@ -9,7 +9,7 @@ from bgnlm.errors import SettingError
 from bgnlm.features import Component, Evaluator
 from bgnlm.features.measures import weight_count
 from bgnlm.latent.models import LatentModels
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.posterior.summarize import Posterior, summarize
 from bgnlm.search.latent_population import comparable
 from bgnlm.search.problem import SearchProblem
@@ -79,5 +79,5 @@ def _scored_with_latent(
         components = sorted(problem.components.index(c) for c in members if isinstance(c, Component))
         columns = comparable(evaluator.matrix(features), latent)
         values[m] = latent.log_marginal(columns, tuple(components)) if latent.exists(tuple(components)) else -np.inf
-        values[m] += float(log_orders(len(features), problem.likelihood.n_slots))
+        values[m] += float(log_sizes(len(features), problem.likelihood.n_slots))
     return values

@@ -156,7 +156,7 @@ class SearchConfig:
     Parameters
     ----------
     population_size
-        s; None for 15, or five more than there are inputs, at most 50.
+        s; None for 15, or five more than there are inputs, at most 100.
     n_populations
         T, the initial one included; None for 10 if there are up to 30 observations, 40 from 75 on, and a number in
         proportion between.

@@ -11,13 +11,13 @@ from bgnlm.errors import ModelStatusWarning
 from bgnlm.kernels.model_store import ModelStore
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
 from bgnlm.likelihood.glm_fit import GlmPopulation
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.subsets import unpack
 from bgnlm.likelihood.surrogate import QuadraticSurrogate, quadratic_surrogate
 from bgnlm.search.config import SearchConfig, choose_engine
 from bgnlm.search.exhaustive import ScoredModels, log_prior_of_subsets, score_models
-from bgnlm.search.mjmcmc import KERNELS, climb_compiled, run_mjmcmc
-from bgnlm.search.optimizers import GREEDY
+from bgnlm.search.mjmcmc import KERNELS, climb_compiled, log_joint_compiled, run_mjmcmc
+from bgnlm.search.optimizers import GREEDY, most_models_of_a_climb
 from bgnlm.search.target import TOLERANCE, FunctionTarget, gram_target, surrogate_target
 from bgnlm.search.visited import log_sum
 
@@ -182,7 +182,12 @@ def _explore_by_mjmcmc(
     n_steps: int,
 ) -> Explored:
     if isinstance(models, GaussianPopulation):
-        gram = gram_target(models, costs, max_size, 4 * n_steps)
+        starts = starting_points(start, max_size, models.score.exact.n_slots)
+        room = 4 * n_steps + len(starts) * most_models_of_a_climb(len(costs))
+        gram = gram_target(models, costs, max_size, room)
+        if len(starts) > 1:
+            peaks = [climb_compiled(rng, gram, GREEDY, each) for each in starts]
+            start = max(peaks, key=lambda peak: log_joint_compiled(gram, peak))
         run = run_mjmcmc(rng, gram, config.mjmcmc, start, n_steps)
         store = run.target.store
         included, log_joint = stored_models(store, len(costs))
@@ -190,7 +195,7 @@ def _explore_by_mjmcmc(
         return summary_of(included, log_joint, costs, run.model, int(store.count[1]), run.tally)
     target = FunctionTarget(exact_score(models, costs, max_size))
     surrogate, start = expand(rng, models, costs, max_size, start, target.log_joint)
-    target.guide = surrogate_target(surrogate, costs, max_size)
+    target.guide = surrogate_target(surrogate, costs, max_size, models.score.n_slots)
     run = run_mjmcmc(rng, target, config.mjmcmc, start, n_steps)
     included = np.frombuffer(b"".join(target.values), dtype=np.bool_).reshape(len(target.values), len(costs))
     log_joint = np.fromiter(target.values.values(), np.float64)
@@ -213,7 +218,7 @@ def _explore_by_surrogate(
     surrogate, start = expand(rng, models, costs, max_size, start, exact_score(models, costs, max_size))
     approximate = surrogate.scores(max_size) + log_prior_of_subsets(costs)
     if models.score.n_slots:
-        approximate += log_orders(log_prior_of_subsets(np.full(n_columns, -1.0)).astype(np.int64), models.score.n_slots)
+        approximate += log_sizes(log_prior_of_subsets(np.full(n_columns, -1.0)).astype(np.int64), models.score.n_slots)
     near = np.flatnonzero(approximate >= approximate.max() - _NEAR)
     # With Gumbel noise the largest are a sample without replacement.
     noisy = approximate[near] + rng.gumbel(size=len(near))
@@ -249,17 +254,29 @@ def expand(
     score: Callable[[BoolArray], float],
 ) -> tuple[QuadraticSurrogate, BoolArray]:
     """Approximation at the mode of a good model, and that model: climb, expand where that led, climb again."""
-    statistics = models.score.statistics
-    best, best_value = start, score(start)
-    surrogate = quadratic_surrogate(statistics, np.flatnonzero(best), statistics.n_obs)
-    for _ in range(_EXPANSIONS):
-        peak = climb_compiled(rng, surrogate_target(surrogate, costs, max_size), GREEDY, best)
-        value = score(peak)
-        if not value > best_value:
-            break
-        best, best_value = peak, value
-        surrogate = quadratic_surrogate(statistics, np.flatnonzero(best), statistics.n_obs)
+    statistics, precision = models.score.statistics, models.score.normal_precision
+
+    def ascend(model: BoolArray) -> tuple[float, QuadraticSurrogate, BoolArray]:
+        best, best_value = model, score(model)
+        surrogate = quadratic_surrogate(statistics, np.flatnonzero(best), precision)
+        for _ in range(_EXPANSIONS):
+            target = surrogate_target(surrogate, costs, max_size, models.score.n_slots)
+            peak = climb_compiled(rng, target, GREEDY, best)
+            value = score(peak)
+            if not value > best_value:
+                break
+            best, best_value = peak, value
+            surrogate = quadratic_surrogate(statistics, np.flatnonzero(best), precision)
+        return best_value, surrogate, best
+
+    found = map(ascend, starting_points(start, max_size, models.score.n_slots))
+    _, surrogate, best = max(found, key=lambda one: one[0])
     return surrogate, best
+
+
+def starting_points(start: BoolArray, max_size: int, n_slots: int) -> list[BoolArray]:
+    """Return where to climb from: where models of all sizes are alike, there can be a peak at either end."""
+    return [start, np.ones_like(start)] if n_slots and len(start) <= max_size else [start]
 
 
 def stored_models(store: ModelStore, n_columns: int) -> tuple[BoolArray, FloatArray]:

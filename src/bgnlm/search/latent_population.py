@@ -15,7 +15,7 @@ import numpy as np
 from bgnlm._typing import BoolArray, FloatArray
 from bgnlm.features import Feature, sort_key
 from bgnlm.latent.models import Components, LatentModels
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.subsets import unpack
 from bgnlm.likelihood.surrogate import QuadraticSurrogate
 from bgnlm.search.exhaustive import log_prior_of_subsets
@@ -41,7 +41,7 @@ class LatentPopulation:
     max_size
         Q, the number of columns a model can have.
     n_slots
-        See `log_orders`.
+        See `log_sizes`.
     known
         Log marginal likelihoods of models scored before: they depend on the model alone, to the last bit.
     """
@@ -116,8 +116,8 @@ class LatentPopulation:
         key = tuple(self.features[j] for j in columns), components
         if key not in self.known:
             self.known[key] = _log_marginal(self.latent, self.columns[:, columns], components)
-        orders = float(log_orders(len(columns), self.n_slots))
-        return self.known[key] + orders - float(included @ self.costs)
+        sizes = float(log_sizes(len(columns), self.n_slots))
+        return self.known[key] + sizes - float(included @ self.costs)
 
     def guide(self, reference: Sequence[int]) -> "LatentGuide":
         """Approximation of all models that is exact where the columns are those of `reference`."""
@@ -179,12 +179,11 @@ class LatentGuide:
     def log_joint(self, included: BoolArray) -> float:
         """Approximate log joint of a model; -inf for one that does not exist."""
         models = self._models
-        columns, components = models.split(included)
+        components = models.split(included)[1]
         target = self._target(components) if models.exists(included) else None
         if target is None:
             return -math.inf
-        value = float(log_joint_compiled(target, included[: models.n_columns]))
-        return value + float(log_orders(len(columns), models.n_slots)) + self._log_prior(components)
+        return float(log_joint_compiled(target, included[: models.n_columns])) + self._log_prior(components)
 
     def scores(self, components: Components) -> FloatArray:
         """Approximate log joint of all models with these components, in the order of the masks of their columns."""
@@ -194,7 +193,7 @@ class LatentGuide:
             return np.full(2**models.n_columns, -np.inf)
         scores = surrogate.scores(models.max_size) + log_prior_of_subsets(models.costs[: models.n_columns])
         sizes = log_prior_of_subsets(np.full(models.n_columns, -1.0)).astype(np.int64)
-        return np.asarray(scores + log_orders(sizes, models.n_slots) + self._log_prior(components))
+        return np.asarray(scores + log_sizes(sizes, models.n_slots) + self._log_prior(components))
 
     def climb(self, rng: np.random.Generator, included: BoolArray) -> BoolArray:
         """Climb over the columns, from a model, as far as the approximation goes up."""
@@ -214,7 +213,9 @@ class LatentGuide:
             if surrogate is None:
                 return None
             models = self._models
-            self._targets[components] = surrogate_target(surrogate, models.costs[: models.n_columns], models.max_size)
+            self._targets[components] = surrogate_target(
+                surrogate, models.costs[: models.n_columns], models.max_size, models.n_slots
+            )
         return self._targets[components]
 
     def _surrogate(self, components: Components) -> QuadraticSurrogate | None:

@@ -13,7 +13,7 @@ from bgnlm.errors import SettingError
 from bgnlm.features import Feature, leaf_count, operation_count
 from bgnlm.features.measures import additional_weights
 from bgnlm.features.nodes import Component, Input, Modification, Multiplication, Projection
-from bgnlm.likelihood.orders import log_orders
+from bgnlm.likelihood.sizes import log_sizes
 
 Complexity = Callable[[Feature], float]
 
@@ -102,9 +102,10 @@ class ModelPrior:
         -log a: "bic" (log n), "aic" (2) or a number of nats per unit of complexity; 0 makes all models equal.
     complexity
         "multiplicity": beside `penalty` for each operation, log m nats for each feature and each of its operations, m
-        the number of inputs, as many as there are to choose from; less the log of the orders in which the features of
-        a model can be chosen, so that the k-th costs log(m / k). Without these, some of many features that mean
-        nothing have high probabilities by chance. All models are equal if `penalty` is 0.
+        the number of inputs, as many as there are to choose from; corrected so that models of all sizes up to m are
+        alike: the k-th feature costs log((m - k + 1) / k). The first of many features that mean nothing is dear,
+        or some of them would have high probabilities by chance, and the last of many that matter costs nothing.
+        All models are equal if `penalty` is 0.
         "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.
@@ -168,15 +169,15 @@ class ModelPrior:
         return penalty * (np.ones_like(n_hyperparameters) if is_equal else n_hyperparameters)
 
     def n_slots(self, n_inputs: int) -> int:
-        """Of `log_orders`, which are part of the prior of a model; 0 for none."""
+        """Of `log_sizes`, which are part of the prior of a model; 0 for none."""
         return n_inputs if self.complexity == MULTIPLICITY and self.penalty != 0 else 0
 
     def log_model_prior(self, features: Sequence[Feature], n_obs: float, n_inputs: int) -> float:
         """Log p(m) up to the constant that all models share."""
         if self.max_model_size is not None and len(features) > self.max_model_size:
             return -math.inf
-        orders = float(log_orders(len(features), self.n_slots(n_inputs)))
-        return orders - float(self.costs(features, n_obs, n_inputs).sum())
+        sizes = float(log_sizes(len(features), self.n_slots(n_inputs)))
+        return sizes - float(self.costs(features, n_obs, n_inputs).sum())
 
 
 PREDICTIVE = ModelPrior(penalty="aic", complexity="oc")

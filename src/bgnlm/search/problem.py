@@ -116,7 +116,7 @@ class SearchProblem:
         """Number of features in a population."""
         if self.config.population_size is not None:
             return self.config.population_size
-        return max(15, min(len(self.names) + 5, 50))
+        return max(15, min(len(self.names) + 5, 100))
 
     @cached_property
     def builder(self) -> GramBuilder:

@@ -18,6 +18,7 @@ from bgnlm.kernels._jit import both_forms
 from bgnlm.kernels.model_store import ModelStore, empty_store, enlarged, find_slot, insert, pack_bits
 from bgnlm.kernels.score_table import ScoreTable, table_value
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.likelihood.subsets import GRAM_ERROR, steepest_slope
 from bgnlm.likelihood.surrogate import QuadraticSurrogate
 
@@ -49,10 +50,11 @@ class SurrogateTarget(NamedTuple):
     """Quadratic approximation of generalized linear models, to climb on; nothing is kept."""
 
     matrix: Any
-    null_matrix: Any
+    prior_matrix: Any
     corner: float
     constant: float
     gains: Any  # what each column adds by itself, its price included
+    sizes: Any  # what the prior gives to models of each size
     max_size: int
     columns: Any
     work: Any
@@ -117,17 +119,20 @@ def with_more_room(target: GramTarget) -> GramTarget:
     return target._replace(store=enlarged(target.store))
 
 
-def surrogate_target(surrogate: QuadraticSurrogate, costs: FloatArray, max_size: int) -> SurrogateTarget:
-    """Return the approximation with the prior of the models."""
+def surrogate_target(
+    surrogate: QuadraticSurrogate, costs: FloatArray, max_size: int, n_slots: int = 0
+) -> SurrogateTarget:
+    """Return the approximation with the prior of the models; `n_slots` as for `log_sizes`."""
     n_columns = len(costs)
-    null_matrix = np.zeros((n_columns + 1, n_columns + 1))
-    null_matrix[:-1, :-1], null_matrix[-1, -1] = surrogate.null_matrix, 1.0
+    prior_matrix = np.zeros((n_columns + 1, n_columns + 1))
+    prior_matrix[:-1, :-1], prior_matrix[-1, -1] = surrogate.prior_matrix, 1.0
     return SurrogateTarget(
         matrix=surrogate.matrix,
-        null_matrix=null_matrix,
+        prior_matrix=prior_matrix,
         corner=surrogate.corner,
         constant=surrogate.constant,
         gains=surrogate.cost - costs,
+        sizes=log_sizes(np.arange(n_columns + 1), n_slots),
         max_size=max_size,
         columns=np.empty(n_columns + 1, np.int64),
         work=np.empty((n_columns, n_columns + 1)),
@@ -188,11 +193,13 @@ def _surrogate_log_joint(target, included):
     size = included_columns(included, columns)
     if size > target.max_size:
         return -np.inf
-    prior = kernels.eliminate_subset(target.null_matrix, columns, size, GRAM_ERROR, work)
+    prior = kernels.eliminate_subset(target.prior_matrix, columns, size, GRAM_ERROR, work)
     posterior = kernels.eliminate_subset(target.matrix, columns, size, GRAM_ERROR, work)
     if prior[0] == kernels.UNDECIDED or posterior[0] == kernels.UNDECIDED:
         return -np.inf
-    value = target.constant + 0.5 * (prior[2] - posterior[2] + target.corner * (1.0 - posterior[0]))
+    value = (
+        target.constant + target.sizes[size] + 0.5 * (prior[2] - posterior[2] + target.corner * (1.0 - posterior[0]))
+    )
     for a in range(size):
         value += target.gains[columns[a]]
     return value
