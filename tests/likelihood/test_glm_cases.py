@@ -15,7 +15,7 @@ from bgnlm.errors import DataError, ModelStatusWarning, SettingError
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.status import ModelStatus
 from tests import naive
-from tests.likelihood.glm_cases import LOCAL, PRIORS, SOME, fit_checked, unit_rows
+from tests.likelihood.glm_cases import FINITE, LOCAL, PRIORS, SOME, fit_checked, unit_rows
 from tests.naive_glm import PAIRS, SlowGlm, log_likelihood_rows, simulate
 
 
@@ -199,7 +199,7 @@ def test_a_constant_response_with_an_offset_is_no_constant_response():
     assert fit.log_bayes_factor > 10
 
 
-@pytest.mark.parametrize("prior", ["auto", "g", "bic", "gaussian", "robust", LOCAL[0]])
+@pytest.mark.parametrize("prior", [FINITE, "g", "bic", "gaussian", "robust", LOCAL[0]])
 def test_strong_effects_in_large_units(prior):
     """Linear predictors from -20 to 20 and columns of 1e6."""
     rng = np.random.default_rng(7)
@@ -221,7 +221,7 @@ def test_strong_effects_in_large_units(prior):
             assert plain.coefficients[1] == pytest.approx(18.0, rel=0.05)
 
 
-@pytest.mark.parametrize("prior", ["auto", "g", "bic", LOCAL[0]])
+@pytest.mark.parametrize("prior", [FINITE, "g", "bic", LOCAL[0]])
 def test_gamma_responses_without_noise(prior):
     """The shape has no maximum: a defined number that favours the model, and no NaN."""
     X = np.random.default_rng(7).normal(size=(30, 2))
@@ -244,7 +244,7 @@ def test_counts_that_do_not_vary_more_than_poisson(prior, n):
     assert ours.log_bayes_factor == pytest.approx(limit.log_bayes_factor, abs=1e-4)
 
 
-@pytest.mark.parametrize("prior", ["auto", "g", "gaussian"])
+@pytest.mark.parametrize("prior", [FINITE, "g", "gaussian"])
 def test_a_size_without_maximum_is_no_evidence(prior):
     """Noise columns; the null model has no best size either, so both are Poisson and so is their ratio."""
     rng = np.random.default_rng(1)
@@ -293,14 +293,14 @@ def test_responses_of_other_types():
         assert bgnlm.log_marginal(same, x, family="binomial") == expected
 
 
-@pytest.mark.parametrize("prior", ["g", "auto", "bic", "gaussian", "eb-local", LOCAL[0], LOCAL[2]])
+@pytest.mark.parametrize("prior", ["g", FINITE, "bic", "gaussian", "eb-local", LOCAL[0], LOCAL[2]])
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_enumeration_agrees_with_one_model_at_a_time(family, link, prior):
     y, X, options = unit_rows(family, link, n=70)
     result = bgnlm.enumerate_models(y, X, coefficient_prior=prior, **options)
     assert len(result) == 8
     # Where g is integrated the nodes are where the model before it left them.
-    tolerance = 1e-4 if prior in ("auto", "eb-local") else 1e-6
+    tolerance = 1e-4 if prior in (FINITE, "eb-local") else 1e-6
     for i in range(8):
         columns = list(result.columns_of(i))
         alone = bgnlm.log_marginal(y, X[:, columns], coefficient_prior=prior, **options)
@@ -313,7 +313,7 @@ def test_enumeration_agrees_with_one_model_at_a_time(family, link, prior):
     assert result.inclusion_probabilities == pytest.approx(naive.inclusion(probabilities, subsets, 3))
 
 
-@pytest.mark.parametrize("prior", ["auto", "g", "bic", "gaussian", LOCAL[0]])
+@pytest.mark.parametrize("prior", [FINITE, "g", "bic", "gaussian", LOCAL[0]])
 @pytest.mark.parametrize(("family", "link"), PAIRS)
 def test_predictions_average_the_means(family, link, prior):
     y, X, options = unit_rows(family, link, n=60)
@@ -429,7 +429,7 @@ CHEAP = ["plain", "integers", "duplicated", "huge", "tiny", "weights", "offset",
 @example(n=14, p=1, seed=729618, pair=("binomial", "probit"), prior="script", how="offset")
 def test_any_design_gives_defined_numbers(n, p, seed, pair, prior, how):
     if prior == "script" and (pair[0] in ("gamma", "negative_binomial") or pair[1] == "cloglog"):
-        prior = "auto"
+        prior = FINITE
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     options = {"family": pair[0], "link": pair[1], "coefficient_prior": prior}
@@ -472,6 +472,6 @@ def test_log_likelihood_of_the_reference_has_all_constants():
     mean = y.mean()
     likelihood = log_likelihood_rows("poisson", "log", y, np.full(30, math.log(mean)), 1.0).sum()
     expected = likelihood + 0.5 * (naive.LOG_2PI - math.log(30 * mean))
-    for prior in ("auto", "g", "gaussian", *LOCAL):
+    for prior in (FINITE, "g", "gaussian", *LOCAL):
         ours = bgnlm.log_marginal(y, np.empty((30, 0)), family="poisson", coefficient_prior=prior)
         assert ours == pytest.approx(expected, abs=1e-8)

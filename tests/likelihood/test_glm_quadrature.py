@@ -14,6 +14,7 @@ from bgnlm.likelihood.coefficient_priors import MIXTURES
 from bgnlm.likelihood.families import Family
 from bgnlm.likelihood.status import ModelStatus
 from tests import naive
+from tests.likelihood.glm_cases import FINITE
 from tests.naive_glm import PAIRS, SlowGlm, log_likelihood_rows, simulate
 
 NO_DISPERSION = [pair for pair in PAIRS if pair[0] in ("binomial", "poisson")]
@@ -107,12 +108,12 @@ def case(family, link, n, k):
 
 
 def _hyper_g_n_4(n):
-    """The default: a = 4."""
+    """Hyper-g/n with a = 4."""
     return lambda x: -math.log(n) - 2.0 * np.logaddexp(0.0, x - math.log(n)), 0.0
 
 
 def _density(name, n, k):
-    return _hyper_g_n_4(n) if name == "auto" else naive.log_g_densities(n, k)[name]
+    return _hyper_g_n_4(n) if name is FINITE else naive.log_g_densities(n, k)[name]
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -173,7 +174,7 @@ def test_null_information_with_g_integrated(family, link, k):
     data = case(family, link, 80, k)
     laplace = data.laplace_of_log_g()
     x = np.arange(-60.0, 100.0, 0.02)
-    for name in ("auto", *MIXTURES):
+    for name in (FINITE, *MIXTURES):
         log_density, end = _density(name, data.n, k)
         log_g = np.log(end + np.exp(x)) if end else x
         # Beyond the grid: constant where g is nothing, -k/2 log g where the prior is flat.
@@ -253,7 +254,7 @@ def test_laplace_over_the_dispersion_tends_to_the_full_integral(family, shape):
             return log_likelihood_rows(family, "log", y, a[..., None], np.exp(log_d)[..., None]).sum(axis=-1)
 
         exact = naive.grid_marginal(log_density, [(theta[i] - spread[i], theta[i] + spread[i]) for i in (0, 1)], 201)
-        for prior in ("auto", "g", "gaussian"):
+        for prior in (FINITE, "g", "gaussian"):
             ours = bgnlm.log_marginal(y, np.empty((n, 0)), family=family, coefficient_prior=prior)
             assert ours == pytest.approx(exact, abs=0.2)
         errors.append(abs(ours - exact))
@@ -323,7 +324,7 @@ def test_many_columns_of_noise(n, k):
     """
     rng = np.random.default_rng(k)
     X, y = rng.normal(size=(n, k)), rng.integers(0, 2, size=n).astype(float)
-    integrated = bgnlm.fit_model(y, X, family="binomial")
+    integrated = bgnlm.fit_model(y, X, family="binomial", coefficient_prior=FINITE)
     assert integrated.status is ModelStatus.OK
     log_g = np.arange(-16.0, 20.0, 0.5)
     given = [CoefficientPrior("g", g=math.exp(v)) for v in log_g]
@@ -334,3 +335,9 @@ def test_many_columns_of_noise(n, k):
     best = bgnlm.fit_model(y, X, family="binomial", coefficient_prior="eb-local")
     assert best.status is ModelStatus.OK
     assert best.log_marginal == pytest.approx(values.max(), abs=1e-2)  # of a coarse grid
+
+
+@pytest.mark.parametrize(("family", "link"), PAIRS)
+def test_normal_slopes_are_the_default(family, link):
+    data = case(family, link, 80, 3)
+    assert data.ours("auto") == data.ours(CoefficientPrior("gaussian", variance=2.5**2))

@@ -209,7 +209,7 @@ def test_median_probability_model_of_features_that_depend_on_each_other(family):
     y, X, *_ = naive.example()
     X[:, 3] = X[:, 0] - 2.0 * X[:, 1]
     response = y if family == "gaussian" else (y > np.median(y)).astype(float)
-    problem = define_problem(response, X, family=family, config=LINEAR)
+    problem = define_problem(response, X, family=family, coefficient_prior="robust", config=LINEAR)
     median = median_model(problem, stub(problem, ["x1", "x2", "x4", "x3"], [0.9, 0.8, 0.7, 0.6]))
     assert median.features == (Input("x1"), Input("x2"))
     assert median.mass == 1.0

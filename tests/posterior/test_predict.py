@@ -429,7 +429,7 @@ def test_far_from_the_training_data_predictions_are_numbers(pair):
 def test_probabilities_of_models_that_are_rounded_up_make_no_share_above_one(plug_in):
     average, rows, *_ = case(("binomial", "logit"))
     rounded = replace(average, probabilities=average.probabilities * (1.0 + 1e-12))
-    far = rows._replace(X=rows.X * 1e4)
+    far = rows._replace(offset=rows.offset + 1e4)
     assert predict_mean(rounded, far, plug_in=plug_in).max() == 1.0
 
 

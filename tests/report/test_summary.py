@@ -33,7 +33,7 @@ def test_what_a_statistician_looks_for_first():
     text = model.summary()
     lines = text.splitlines()
     assert lines[0] == "BGNLMRegressor: gaussian response, identity link; 50 observations, 3 inputs in 3 columns"
-    assert lines[1] == "coefficients: robust, models as sets; models: penalty bic, complexity multiplicity"
+    assert lines[1] == "coefficients: robust, share of features unknown; models: penalty bic, complexity multiplicity"
     table, models = model.features_, model.models_
     first = next(line for line in lines if line.endswith(" x1*x2"))
     numbers = [float(word) for word in first.split()[:3]]

@@ -207,7 +207,8 @@ def test_draws_from_the_prior_give_the_same(family, n):
     feature = parse(TRUE)
     one = averages(family, n, tolerance=0.03).score((feature,))
     other = averages(family, n, sampler="prior", n_weight_draws=200_000, tolerance=0.03).score((feature,))
-    assert one.n_draws < other.n_draws
+    if family == "gaussian":  # where the data say more about the weights than the prior does
+        assert one.n_draws < other.n_draws
     assert abs(one.log_marginal - other.log_marginal) < 3.0 * math.hypot(one.standard_error, other.standard_error)
     heights = [
         each.best_log_marginal + log_normal(each.best_weights[feature][None, :], 1.0)[0] for each in (one, other)

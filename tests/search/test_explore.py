@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bgnlm
+from bgnlm import CoefficientPrior
 from bgnlm.errors import SettingError
 from bgnlm.kernels.model_store import empty_store, find_slot, insert, pack_bits
 from bgnlm.likelihood.marginal import check_likelihood
@@ -17,6 +18,7 @@ BOTH = [("gaussian", "mjmcmc"), ("binomial", "mjmcmc"), ("binomial", "surrogate"
 ALL = [("gaussian", "exhaustive"), ("binomial", "exhaustive"), *BOTH]
 # Quadrature over g stops at other places when it starts from another model.
 TOLERANCE = {"gaussian": 1e-6, "binomial": 1e-3}
+PRIOR = {"gaussian": "robust", "binomial": CoefficientPrior("hyper-g/n", a=4.0)}
 
 
 def _data(family, n_columns=5):
@@ -30,7 +32,7 @@ def _explore(y, X, family, engine, *, costs=None, n_steps=1500, best_so_far=-np.
     n_columns = X.shape[1]
     return explore(
         np.random.default_rng(seed),
-        check_likelihood(y, family=family).population(X),
+        check_likelihood(y, family=family, coefficient_prior=PRIOR[family]).population(X),
         np.full(n_columns, 0.2) if costs is None else costs,
         SearchConfig(**{"engine": engine, "n_draws": 2**n_columns, "window": 1000.0} | settings),
         np.zeros(n_columns, np.bool_) if start is None else start,
@@ -51,7 +53,7 @@ def _log_joint(explored, costs):
 def test_inclusion_probabilities_are_those_of_the_enumeration(family, engine):
     y, X = _data(family)
     found = _explore(y, X, family, engine, costs=COSTS)
-    exact = bgnlm.enumerate_models(y, X, family=family, penalty=1.0, complexity=COSTS)
+    exact = bgnlm.enumerate_models(y, X, family=family, coefficient_prior=PRIOR[family], penalty=1.0, complexity=COSTS)
     assert len(found.included) == 32
     assert found.probabilities == pytest.approx(exact.inclusion_probabilities, abs=TOLERANCE[family])
     assert found.best.tolist() == exact.included[0].tolist()
@@ -61,7 +63,9 @@ def test_inclusion_probabilities_are_those_of_the_enumeration(family, engine):
 def test_what_is_stored_are_log_marginals_with_all_constants(family, engine):
     y, X = _data(family)
     found = _explore(y, X, family, engine, costs=COSTS)
-    expected = [bgnlm.log_marginal(y, X[:, row], family=family) for row in found.included]
+    expected = [
+        bgnlm.log_marginal(y, X[:, row], family=family, coefficient_prior=PRIOR[family]) for row in found.included
+    ]
     assert found.log_marginal == pytest.approx(expected, abs=TOLERANCE[family])
     assert found.best_log_joint == pytest.approx(max(_log_joint(found, COSTS).values()))
     assert found.log_discarded == -np.inf
@@ -122,7 +126,7 @@ def test_draws_by_the_approximation_are_different_models_mostly_good_ones():
 
 def test_expansion_leads_to_a_model_at_least_as_good():
     y, X = _data("binomial")
-    models = check_likelihood(y, family="binomial").population(X)
+    models = check_likelihood(y, family="binomial", coefficient_prior=PRIOR["binomial"]).population(X)
     score = exact_score(models, COSTS, 5)
     start = np.array([False, False, True, False, False])
     surrogate, best = expand(np.random.default_rng(1), models, COSTS, 5, start, score)
@@ -132,9 +136,13 @@ def test_expansion_leads_to_a_model_at_least_as_good():
 
 def test_the_score_of_one_model():
     y, X = _data("binomial")
-    score = exact_score(check_likelihood(y, family="binomial").population(X), COSTS, 2)
+    score = exact_score(
+        check_likelihood(y, family="binomial", coefficient_prior=PRIOR["binomial"]).population(X), COSTS, 2
+    )
     chosen = np.array([True, False, True, False, False])
-    assert score(chosen) == pytest.approx(bgnlm.log_marginal(y, X[:, chosen], family="binomial") - 1.4, abs=1e-3)
+    assert score(chosen) == pytest.approx(
+        bgnlm.log_marginal(y, X[:, chosen], family="binomial", coefficient_prior=PRIOR["binomial"]) - 1.4, abs=1e-3
+    )
     assert score(np.ones(5, np.bool_)) == -np.inf
 
 
@@ -144,7 +152,7 @@ def test_separated_classes(family, engine):
     X = _data(family)[1]
     y = (X[:, 1] > 0.1).astype(float)
     found = _explore(y, X, family, engine)
-    exact = bgnlm.enumerate_models(y, X, family=family, penalty=0.2)
+    exact = bgnlm.enumerate_models(y, X, family=family, coefficient_prior=PRIOR[family], penalty=0.2)
     assert np.isfinite(found.log_marginal).all()
     assert found.best[1]
     assert found.probabilities == pytest.approx(exact.inclusion_probabilities, abs=1e-3)

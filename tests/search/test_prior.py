@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import integrate
 
 from bgnlm import parse
 from bgnlm.errors import SettingError
@@ -37,15 +38,16 @@ def test_by_default_every_feature_also_pays_for_the_choice_among_the_inputs():
     assert ModelPrior(penalty=0.0).costs(FEATURES, 223, 9).tolist() == [0.0] * 5
 
 
-def test_models_of_all_sizes_are_alike():
+def test_inputs_matter_with_an_unknown_probability():
     prior = ModelPrior()
     inputs = [parse(f"x{number}") for number in range(9)]
     for size in range(10):
-        n_sets = math.comb(9, size)
-        assert math.log(n_sets) + prior.log_model_prior(inputs[:size], 223, 9) == pytest.approx(0.0, abs=1e-12)
+        integral = integrate.quad(lambda w, k=size: 2.0 * (1.0 - w) * w**k * (1.0 - w) ** (9 - k), 0.0, 1.0)[0]
+        nothing = integrate.quad(lambda w: 2.0 * (1.0 - w) ** 10, 0.0, 1.0)[0]
+        assert prior.log_model_prior(inputs[:size], 223, 9) == pytest.approx(math.log(integral / nothing))
     larger = [*inputs, parse("x0*x1")]
-    assert prior.log_model_prior(larger, 223, 9) == pytest.approx(-math.log(223) - math.log(9))
-    assert log_sizes([0, 1, 2, 3, 4], 3) == pytest.approx(np.log([1, 3 / 3, 9 / 3, 27, 81]))
+    assert prior.log_model_prior(larger, 223, 9) == pytest.approx(-math.log(10) - math.log(223) - math.log(9))
+    assert log_sizes([0, 1, 2, 3, 4], 3) == pytest.approx(np.log([1, 3 / 4, 9 / 6, 27 / 4, 81 / 4]))
     assert (log_sizes([0, 3], 0) == 0.0).all()
     assert ModelPrior(complexity="oc").log_model_prior(FEATURES[:1] * 3, 223, 9) == 0.0
 

@@ -180,7 +180,7 @@ def test_costs_follow_the_prior_and_the_sum_of_weights():
     assert charged.cost(parse("x1*x2")) == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize(("n_inputs", "size"), [(1, 15), (10, 15), (12, 17), (44, 49), (45, 50), (90, 50)])
+@pytest.mark.parametrize(("n_inputs", "size"), [(1, 15), (10, 15), (12, 17), (44, 49), (45, 50), (90, 95), (200, 100)])
 def test_the_size_of_a_population_follows_the_number_of_inputs(n_inputs, size):
     assert problem(n_inputs).population_size == size
     assert problem(n_inputs, config=SearchConfig(population_size=7)).population_size == 7

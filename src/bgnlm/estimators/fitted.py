@@ -152,7 +152,7 @@ def _likelihood_in_words(problem: SearchProblem) -> str:
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
     floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
-    sizes = ", models of all sizes alike" if likelihood.n_slots else ""
+    sizes = ", share of features unknown" if likelihood.n_slots else ""
     settings = problem.config.projection_weights
     variance = _exact(settings.weight_variance)
     weights = f", weights of projections: N(0, {variance})" if settings.strategy == "bayesian" else ""

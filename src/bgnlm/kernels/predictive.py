@@ -1,7 +1,7 @@
 """Averages over models at new rows: linear predictors with their spreads, and mixtures of these distributions.
 
 A mixture of thousands of models has a few dozen clearly different components at any one row. Components of nearly the
-same place and width are merged first, which makes everything that follows cheap.
+same place and width are merged first, which makes everything that follows cheap; few models are taken one by one.
 """
 
 import math
@@ -12,6 +12,7 @@ from bgnlm.kernels._jit import jit, reordering_jit
 from bgnlm.kernels.families import CLOGLOG, LOGIT, PROBIT
 
 _BLOCK = 256  # rows worked on at a time, for which everything stays in the fastest memory
+_FEW = 32  # components that are not merged
 _CELL = 0.1875  # components within so many of their own widths may be merged
 _DROPPED_BITS = 49  # of a width; three binary digits are left: widths that differ by an eighth at most may be merged
 _NARROWEST = 1e-13  # relative to the place: a component without spread is a very narrow one
@@ -148,8 +149,22 @@ def merge(places, widths, weights, shapes, finest, rounded, ratios, slots, cells
 
 
 @jit
+def components(places, widths, weights, shapes, finest, rounded, ratios, slots, cells, merged):
+    """The same, but few components are left as they are: merging moves quantiles by up to a thousandth of a width."""
+    if len(weights) > _FEW:
+        return merge(places, widths, weights, shapes, finest, rounded, ratios, slots, cells, merged)
+    count = 0
+    for m in range(len(weights)):
+        if weights[m] > _LIGHTEST:
+            merged[count, 0], merged[count, 1], merged[count, 3] = weights[m], places[m], shapes[m]
+            merged[count, 2] = max(widths[m], _NARROWEST * abs(places[m]), _NARROWEST_OF_ALL)
+            count += 1
+    return count
+
+
+@jit
 def _work_space(n_models):
-    """Arrays for `merge`."""
+    """Arrays for `components`."""
     n_slots = 4
     while n_slots < 2 * n_models:
         n_slots *= 2
@@ -205,7 +220,7 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
     n_rows, n_models = location.shape
     rounded, ratios, slots, cells, merged = _work_space(n_models)
     for i in range(n_rows):
-        count = merge(
+        count = components(
             location[i], spread[i], probabilities, shapes, _NARROWEST_OF_ALL, rounded, ratios, slots, cells, merged
         )
         for q in range(len(levels)):
@@ -252,7 +267,7 @@ def mixture_masses(location, spread, probabilities, table, negligible, places, m
     shapes = np.zeros(n_models, np.int64)
     n_cells = masses.shape[1]
     for i in range(n_rows):
-        count = merge(
+        count = components(
             location[i], spread[i], probabilities, shapes, _NARROWEST_OF_ALL, rounded, ratios, slots, cells, merged
         )
         total, heaviest = 0.0, 0.0
@@ -301,7 +316,9 @@ def share_moments(location, spread, probabilities, code, nodes, weights, steps, 
     rounded, ratios, slots, cells, merged = _work_space(n_models)
     shapes = np.zeros(n_models, np.int64)
     for i in range(n_rows):
-        count = merge(location[i], spread[i], probabilities, shapes, _SMOOTH, rounded, ratios, slots, cells, merged)
+        count = components(
+            location[i], spread[i], probabilities, shapes, _SMOOTH, rounded, ratios, slots, cells, merged
+        )
         first, second = 0.0, 0.0
         for k in range(count):
             weight, place, width = merged[k, 0], merged[k, 1], merged[k, 2]

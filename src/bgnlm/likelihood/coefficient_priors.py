@@ -36,9 +36,9 @@ LATENT_PARAMETERS: dict[str, dict[str, float | None]] = {
     "normal": {"precision": 1e-3},
     "normal-gamma": {"shape": 1.0, "rate": 5e-5},
 }
-# Of slopes of standardised columns. A difference of one standard deviation of an input that multiplies odds or means by 12
-# (e^2.5) is not out of the ordinary, one that multiplies them by 150 (e^5) is. A g-prior is widest in the directions that
-# the data say least about, so that under it models of many correlated columns have no chance.
+# Variance of slopes of standardised columns. A difference of one standard deviation of an input that multiplies odds or
+# means by 12 (e^2.5) is not out of the ordinary, one that multiplies them by 150 (e^5) is. A g-prior is widest in the
+# directions that the data say least about, so that under it models of many correlated columns have no chance.
 _USUAL = 2.5**2
 MIXTURES = ("robust", "hyper-g", "hyper-g/n", "zellner-siow", "intrinsic", "beta-prime", "cch", "tg")
 # Below these the prior puts nearly all its mass where g is 0 or infinite.

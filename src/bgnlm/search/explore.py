@@ -275,7 +275,7 @@ def expand(
 
 
 def starting_points(start: BoolArray, max_size: int, n_slots: int) -> list[BoolArray]:
-    """Return where to climb from: where models of all sizes are alike, there can be a peak at either end."""
+    """Return where to climb from: where the share of features that matter is unknown, there can be two peaks."""
     return [start, np.ones_like(start)] if n_slots and len(start) <= max_size else [start]
 
 
