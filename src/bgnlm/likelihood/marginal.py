@@ -130,7 +130,7 @@ def log_marginal(
     Returns
     -------
     float
-        -inf for a model that has no marginal likelihood, for example with linearly dependent columns; a
+        -inf for a model that has no marginal likelihood, for example with linearly dependent columns under a g-prior; a
         `ModelStatusWarning` then says why and what to do.
 
     Examples
@@ -140,7 +140,7 @@ def log_marginal(
     >>> round(log_marginal([0.1, 1.9, 4.2, 5.8, 8.1], x, relative_to_null=True), 2)
     5.77
     >>> round(log_marginal([0, 0, 1, 0, 1], x, family="binomial", relative_to_null=True), 2)
-    0.02
+    0.1
     """
     fit = fit_model(
         y,
