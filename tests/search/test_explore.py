@@ -1,5 +1,7 @@
 """Ways to explore a population, against each other and against the enumeration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from bgnlm.errors import SettingError
 from bgnlm.kernels.model_store import empty_store, find_slot, insert, pack_bits
 from bgnlm.likelihood.marginal import check_likelihood
 from bgnlm.search.config import Limits, SearchConfig, choose_engine
-from bgnlm.search.explore import exact_score, expand, explore, stored_models
+from bgnlm.search.explore import exact_score, expand, explore, starting_points, stored_models
 from bgnlm.search.visited import log_sum
 from tests.search.goodness import mask_of
 
@@ -271,3 +273,51 @@ def test_models_come_out_of_a_store_as_they_went_in(n_columns, rng):
     included, values = stored_models(store, n_columns)
     np.testing.assert_array_equal(included, models)
     assert values.tolist() == list(range(len(models)))
+
+
+def _many_weak(rng, n=120, m=26):
+    """Correlated inputs, all of which matter a little."""
+    shared = rng.normal(size=(n, 3))
+    X = shared @ rng.normal(size=(3, m)) + 0.7 * rng.normal(size=(n, m))
+    return X, X @ np.full(m, 0.5) / X.std()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_a_peak_where_everything_matters_is_found(family, rng):
+    """From nothing there is no way up to it: the price of a further feature is highest in the middle."""
+    X, eta = _many_weak(rng)
+    y = eta + 0.5 * rng.normal(size=len(eta)) if family == "gaussian" else (eta > 0.0).astype(float)
+    prior = CoefficientPrior("gaussian", variance=2.5**2)
+    likelihood = replace(check_likelihood(y, family=family, coefficient_prior=prior), n_slots=26)
+    costs = np.full(26, np.log(26))
+    config = SearchConfig(engine="mjmcmc")
+    nothing = np.zeros(26, np.bool_)
+    found = explore(rng, likelihood.population(X), costs, config, nothing, 100, -np.inf)
+    full = likelihood.population(X).fit(list(range(26))).log_marginal - costs.sum()
+    assert found.best_log_joint >= full
+    assert found.probabilities.mean() > 0.7
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_among_noise_the_other_peak_is_left_alone(family, rng):
+    X, _ = _many_weak(rng)
+    y = rng.normal(size=len(X)) if family == "gaussian" else rng.integers(0, 2, size=len(X)).astype(float)
+    likelihood = replace(check_likelihood(y, family=family), n_slots=26)
+    found = explore(
+        rng,
+        likelihood.population(X),
+        np.full(26, np.log(26)),
+        SearchConfig(engine="mjmcmc"),
+        np.zeros(26, np.bool_),
+        100,
+        -np.inf,
+    )
+    assert found.best.sum() <= 1
+    assert (found.probabilities < 0.5).all()
+
+
+def test_where_climbs_start():
+    start = np.array([True, False, False])
+    assert [each.tolist() for each in starting_points(start, 3, 3)] == [[True, False, False], [True, True, True]]
+    assert [each.tolist() for each in starting_points(start, 3, 0)] == [[True, False, False]]
+    assert [each.tolist() for each in starting_points(start, 2, 3)] == [[True, False, False]]
