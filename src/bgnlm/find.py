@@ -88,8 +88,8 @@ def find_features(
     transforms
         The set G: a preset's name, or a list of names and `Transform` objects.
     prior
-        p(m); by default log n + log m nats for each operation, and log(m / k) for the k-th feature, m the number of
-        inputs.
+        p(m); by default log n + log m nats for each operation, and log((m - k + 2) / k) for the k-th feature, m the
+        number of inputs.
     keep
         Features, or their texts, that stay in every population.
     config

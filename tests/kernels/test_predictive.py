@@ -255,6 +255,12 @@ def test_equal_components_are_one():
 
 
 @settings(deadline=None, max_examples=60)
+@example(
+    components=[(0.0, 1.0, 2.125, 0), (6.0, 20.0, 1.0, 1), (14.0, 0.25, 0.875, 0), (16.0, 2.0, 0.5, 0)]
+    + [(0.0, 1.0, 0.0, 0)] * 9
+    + [(16.0, 7.0, 1.0, 2)],
+    levels=[0.96875, 0.25],
+)
 @given(
     components=components,
     levels=st.lists(st.floats(1e-4, 1.0 - 1e-4), min_size=2, max_size=6, unique=True),

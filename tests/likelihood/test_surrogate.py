@@ -89,3 +89,17 @@ def test_size_limit_and_dependent_columns(rng):
     capped = quadratic_surrogate(statistics, np.array([0]), unit_information(statistics, 50.0)).scores(max_size=2)
     sizes = np.array([mask.bit_count() for mask in range(32)])
     assert (np.isfinite(capped) == (sizes <= 2)).all()
+
+
+@pytest.mark.parametrize(
+    ("scale", "weight", "variance"), [(1e5, 1.0, 6.25), (1.0, 1e8, 6.25), (1.0, 1.0, 1e8), (1.0, 1.0, 1e-8)]
+)
+def test_much_information_and_wide_priors_leave_all_models_their_scores(scale, weight, variance, rng):
+    X = rng.normal(size=(200, 6))
+    y = rng.poisson(scale * np.exp(0.3 * X[:, 0] - 0.2 * X[:, 1])).astype(float)
+    statistics = glm_statistics(resolve_family("poisson", None), y, X, np.full(200, weight), np.zeros(200))
+    score = GlmScore(CoefficientPrior("gaussian", variance=variance), statistics)
+    scores = quadratic_surrogate(statistics, np.array([0, 1]), score.normal_precision).scores()
+    assert np.isfinite(scores).all()
+    exact = score.log_marginals(unpack(np.array([3]), 6))[0][0]
+    assert scores[3] == pytest.approx(exact, rel=1e-9, abs=1e-6)

@@ -37,7 +37,7 @@ def run_demo() -> str:
         f"inputs: {', '.join(X.columns)}",
         f"functions: {', '.join(TRANSFORMS)}, products and projections",
         f"{N_CHAINS} chains of {CONFIG.n_populations} populations: {n_features:,} features, {n_scored:,} models scored",
-        "prior: robust mixture of g-priors; log(n m) nats per operation, log(m / k) for the k-th feature, m inputs",
+        "prior: robust mixture of g-priors; log(n m) nats per operation, log((m - k + 2) / k) for feature k, m inputs",
         f"noise floor: {NOISE_FLOOR:g} of sd({RESPONSE})",
         "",
     ]

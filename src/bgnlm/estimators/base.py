@@ -324,7 +324,7 @@ class BGNLMEstimator(ExportsMixin, ReportMixin, CallbackSupportMixin, Transforme
         coefficient_prior, penalty
             As in the constructor; None to leave it.
         max_models
-            How many models are scored again, the most probable; not needed if only `penalty` changes.
+            How many models are scored again, the most probable; all are kept if only the price of an operation changes.
         """
         found = self._found
         changes = {"coefficient_prior": coefficient_prior, "penalty": penalty}

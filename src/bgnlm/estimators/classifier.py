@@ -59,14 +59,14 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
     >>> model.predict_log_proba(new).argmax(axis=1)
     array([1, 0])
     >>> model.predict_interval(new, level=0.9).round(2)
-    array([[0.42, 0.64],
+    array([[0.41, 0.64],
            [0.  , 0.  ]])
     >>> model.predict_quantiles(new, [0.5]).shape
     (2, 1)
     >>> model.sample_predictive(new, n_draws=100, random_state=1).shape
     (100, 2)
     >>> model.score(X, y)
-    0.8
+    0.81
     """
 
     def __init__(

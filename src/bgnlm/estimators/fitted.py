@@ -18,6 +18,7 @@ from bgnlm.search.problem import SearchProblem
 from bgnlm.search.workers import one_thread
 
 USING = ("average", "best", "median")
+_UNKNOWN_SHARE = ", share of features unknown"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,11 @@ class FittedSearch:
     formulas: tuple[ModelAverage, ModelAverage] | None = None
     weight_errors: FloatArray = field(default_factory=lambda: np.empty(0))
     weight_shapes: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def n_slots(self) -> int:
+        """Of `log_sizes`, which scores of models have in them; 0 for none."""
+        return self.n_inputs if _UNKNOWN_SHARE in self.likelihood else 0
 
     def __repr__(self) -> str:
         return f"<FittedSearch: {len(self.posterior):,} models, {len(self.average):,} of them fitted>"
@@ -152,7 +158,7 @@ def _likelihood_in_words(problem: SearchProblem) -> str:
     coefficients = f"{likelihood.prior.name} ({parameters})" if parameters else likelihood.prior.name
     floor = f", noise floor {_exact(likelihood.noise_floor)} sd(y)" if likelihood.noise_floor else ""
     information = ", local information" if likelihood.prior.information == "local" else ""
-    sizes = ", share of features unknown" if likelihood.n_slots else ""
+    sizes = _UNKNOWN_SHARE if likelihood.n_slots else ""
     settings = problem.config.projection_weights
     variance = _exact(settings.weight_variance)
     weights = f", weights of projections: N(0, {variance})" if settings.strategy == "bayesian" else ""

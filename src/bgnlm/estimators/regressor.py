@@ -35,7 +35,8 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         The set G of functions: the name of a preset, or a list of names and `Transform` objects.
     coefficient_prior
         A name, or a `CoefficientPrior`. "auto" is the robust mixture of g-priors for the Gaussian family; for the
-        others independent normal coefficients of standardised columns with standard deviation 2.5.
+        others independent normal coefficients of standardised columns with standard deviation 2.5; with latent
+        components with standard deviation 1 for all families.
     penalty
         What an operation costs a model, in nats: "bic" (log n), "aic" (2) or a number. "predict" for the paper's prior
         for prediction, where inputs cost nothing and operations 2: it predicts better, and reports more of noise. Or a

@@ -230,7 +230,7 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
                 low, high, sure = min(low, x), max(high, x), sure + merged[k, 0] * x
             x = sure if q == 0 or not low <= out[i, q - 1] <= high else max(sure, out[i, q - 1])
             enough = _ENOUGH * min(levels[q], 1.0 - levels[q])
-            for _ in range(_MOST_STEPS):
+            for number in range(_MOST_STEPS):
                 below, density = -levels[q], 0.0
                 for k in range(count):
                     cdf, pdf = _distribution(tables[int(merged[k, 3])], (x - merged[k, 1]) / merged[k, 2])
@@ -243,7 +243,8 @@ def mixture_quantiles(location, spread, probabilities, shapes, tables, levels, s
                 if abs(below) < enough or not high - low > 1e-14 * (abs(low) + abs(high)):
                     break
                 step = x - below / density if density > 0.0 else low
-                x = step if low < step < high else 0.5 * (low + high)
+                # Beside narrow components Newton's steps can go to and fro: every fourth halves the interval.
+                x = step if low < step < high and number % 4 < 3 else 0.5 * (low + high)
             out[i, q] = x
 
 
@@ -267,7 +268,7 @@ def mixture_masses(location, spread, probabilities, table, negligible, places, m
     shapes = np.zeros(n_models, np.int64)
     n_cells = masses.shape[1]
     for i in range(n_rows):
-        count = components(
+        count = merge(
             location[i], spread[i], probabilities, shapes, _NARROWEST_OF_ALL, rounded, ratios, slots, cells, merged
         )
         total, heaviest = 0.0, 0.0
@@ -316,9 +317,7 @@ def share_moments(location, spread, probabilities, code, nodes, weights, steps, 
     rounded, ratios, slots, cells, merged = _work_space(n_models)
     shapes = np.zeros(n_models, np.int64)
     for i in range(n_rows):
-        count = components(
-            location[i], spread[i], probabilities, shapes, _SMOOTH, rounded, ratios, slots, cells, merged
-        )
+        count = merge(location[i], spread[i], probabilities, shapes, _SMOOTH, rounded, ratios, slots, cells, merged)
         first, second = 0.0, 0.0
         for k in range(count):
             weight, place, width = merged[k, 0], merged[k, 1], merged[k, 2]

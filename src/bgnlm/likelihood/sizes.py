@@ -8,7 +8,7 @@ from bgnlm._typing import FloatArray
 
 
 def log_sizes(sizes: npt.ArrayLike, n_slots: int) -> FloatArray:
-    """Log of n_slots^k / C(n_slots + 1, k) for models of k features; larger ones than n_slots gain no more.
+    """Log of n_slots^k / C(n_slots + 1, min(k, n_slots)) for models of k features.
 
     A prior that prices each feature at log n_slots becomes one of features that matter with the same unknown
     probability, a Beta(1, 2) variable: all shares are possible, small ones more probable. The k-th feature then costs

@@ -33,7 +33,7 @@ class QuadraticSurrogate:
     corner
         That corner before scaling.
     prior_matrix
-        Prior precision of these slopes.
+        Prior precision of these slopes, scaled to unit diagonal.
     cost
         What each column adds to the score by itself.
     constant
@@ -86,6 +86,8 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, precision:
     augmented[:-1, :-1] = matrix * np.outer(scale, scale)
     augmented[-1, :-1] = augmented[:-1, -1] = gradient * scale / math.sqrt(corner)
     augmented[-1, -1] = 1.0
+    own = np.diag(precision)
+    unit = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
     constants = row_kernels.log_constants(data.family, fit.dispersion, data.y, data.weights)
     at_mode = float(fit.log_likelihood) + constants
     # l(eta) = l(mode) + 1/2 sum w (working - mode)^2 - 1/2 sum w (working - eta)^2
@@ -94,7 +96,7 @@ def quadratic_surrogate(statistics: GlmStatistics, columns: IntArray, precision:
     return QuadraticSurrogate(
         matrix=augmented,
         corner=corner,
-        prior_matrix=precision,
-        cost=np.log(scale),
+        prior_matrix=precision * np.outer(unit, unit),
+        cost=np.log(scale) - np.log(unit),
         constant=expansion + 0.5 * (n_flat * _LOG_2PI - math.log(total) - float(fit.log_curvature)),
     )

@@ -24,6 +24,7 @@ class OneSearch(NamedTuple):
     diagnostics: Any
     average: Any
     title: str
+    n_slots: int
 
 
 def check_model(model: Any) -> Any:
@@ -51,7 +52,7 @@ def one_search(model: Any, target: Any = None) -> OneSearch:
     number = 0 if target is None else class_number(known, target)
     found = model.searches_[number]
     words = f"class {shown(str(known[number]))} against the rest" if len(known) > 1 else ""
-    return OneSearch(found.posterior, found.diagnostics, found.average, words)
+    return OneSearch(found.posterior, found.diagnostics, found.average, words, found.n_slots)
 
 
 def class_number(classes: list[Any], target: Any) -> int:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bgnlm._validation import check_count
-from bgnlm.features import operation_count
+from bgnlm.features import Component, operation_count
+from bgnlm.likelihood.sizes import log_sizes
 from bgnlm.plot.canvas import (
     BLUE,
     DARK,
@@ -116,8 +117,7 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     """Draw what models explain against what they are made of: the front of those that nothing simpler beats.
 
     The complexity of a model is the number of operations in its features, and one for each feature or latent
-    component. What it explains is its log marginal likelihood, below that of the best (with what the
-    prior gives to its size, as the search scores it).
+    component. What it explains is its log marginal likelihood, below that of the best.
 
     Parameters
     ----------
@@ -146,7 +146,9 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     exists = np.isfinite(rows.log_marginal)
     if not exists.any():
         return say(ax, "no model found has a likelihood")
-    scores = rows.log_marginal - rows.log_marginal[exists].max()
+    n_members = rows.sum_over_members(np.array([float(not isinstance(f, Component)) for f in features] or [0.0]))
+    scores = rows.log_marginal - log_sizes(n_members.astype(np.int64), found.n_slots)
+    scores -= scores[exists].max()
     places = _front(sizes, np.where(exists, scores, -np.inf))
     _cloud(ax, sizes, scores, float(scores[places].min()), exists)
     ax.plot(sizes[places], scores[places], color=BLUE, linewidth=1.4, drawstyle="steps-post")

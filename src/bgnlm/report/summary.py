@@ -141,7 +141,8 @@ def advice_on(
             f"chains disagree about {render(posterior.features[worst], 6)} (standard deviation of its probability "
             f"{diagnostics.disagreement[worst]:.2f}): use more chains (n_chains) or populations (n_populations)"
         )
-    if len(diagnostics.history) > 1 and diagnostics.chain_weights.max(initial=0.0) > _ALONE:
+    is_compared = not np.isnan(diagnostics.disagreement).any()  # under another prior chains are not
+    if len(diagnostics.history) > 1 and is_compared and diagnostics.chain_weights.max(initial=0.0) > _ALONE:
         lines.append(
             "one chain alone found nearly all of the probability, the others ended in worse places: use more chains "
             "(n_chains) or populations (n_populations), until several find the same"

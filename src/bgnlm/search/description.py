@@ -37,6 +37,7 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
         "functions": {transform.name: _digest_of_function(transform, problem) for transform in problem.all_transforms},
         "penalty": _plain(prior.penalty),
         "complexity": _digest_of_measure(problem) if callable(prior.complexity) else prior.complexity,
+        "sizes": "Beta(1, 2)" if likelihood.n_slots else None,  # scores that are stored have them
         "weight_cost": prior.weight_cost,
         "latent_penalty": _plain(prior.latent_penalty),
         "latent_complexity": prior.latent_complexity,

@@ -12,7 +12,7 @@ from bgnlm._typing import BoolArray, FloatArray, IntArray
 from bgnlm.latent.models import Components
 from bgnlm.likelihood.subsets import unpack
 from bgnlm.search.config import MOST_SURROGATE, SearchConfig, choose_latent_engine
-from bgnlm.search.explore import Explored, summary_of
+from bgnlm.search.explore import Explored, starting_points, summary_of
 from bgnlm.search.latent_population import LatentGuide, LatentPopulation
 from bgnlm.search.mjmcmc import KERNELS, MjmcmcSettings, run_mjmcmc
 from bgnlm.search.target import FunctionTarget
@@ -101,7 +101,9 @@ def _climb_columns(
             mask = int(np.argmax(guide.scores(components)))
             peak = models.flags(unpack(np.array([mask]), models.n_columns)[0], components)
         else:
-            peak = guide.climb(rng, best)
+            starts = starting_points(best[: models.n_columns], models.max_size, models.n_slots)
+            peaks = [guide.climb(rng, models.flags(start, components)) for start in starts]
+            peak = max(peaks, key=target.log_joint)
         if not target.log_joint(peak) > target.log_joint(best):
             break
         best = peak

@@ -104,8 +104,8 @@ class ModelPrior:
         "multiplicity": beside `penalty` for each operation, log m nats for each feature and each of its operations, m
         the number of inputs, as many as there are to choose from; corrected for the share of inputs that matter, which
         is unknown (Beta(1, 2)): the k-th feature costs log((m - k + 2) / k). The first of many is dear, or some
-        that mean nothing would have high probabilities by chance, and the last costs nothing; all together cost as
-        much as the first. All models are equal if `penalty` is 0.
+        that mean nothing would have high probabilities by chance, and the last pay for themselves; all together cost
+        as much as the first, log(m + 1). All models are equal if `penalty` is 0.
         "oc" (operation count, the paper's: inputs are free), "oc+1", "script", or a function of a feature.
     max_model_size
         Q of the paper; None for no limit.
