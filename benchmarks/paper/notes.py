@@ -45,8 +45,8 @@ _CHAINS = (
     "In classification chains count by the mass they have found, u_b; elsewhere models of several chains are one set."
 )
 _FILTER = (
-    "In classification inputs that stepwise selection and a first walk of the chain favour stay in all its populations, "
-    f"as in the scripts (not in appendix C). {_CHAINS}"
+    "In classification inputs that stepwise selection and a first walk of the chain favour stay in all of its "
+    f"populations, as in the scripts (not in appendix C). {_CHAINS}"
 )
 SETTINGS = {
     "script, mjmcmc": f"likelihood, prior, G and limit on operations of the authors' scripts, as are {_LENGTHS}, "
@@ -58,7 +58,8 @@ SETTINGS = {
     "paper, mjmcmc": f"Jeffreys' prior, free inputs, a, G, D, L and Q of the text; {_LENGTHS} of the scripts. "
     f"{_CHAINS} {_DIFFERENT}",
     "paper, plain": f"Jeffreys' prior, free inputs, a, G, D, L and Q of the text; {_LENGTHS} of the scripts. Where a "
-    f"population is small enough its models are all scored, or drawn by a quadratic approximation. {_CHAINS} {_DIFFERENT}",
+    f"population is small enough its models are all scored, or drawn by a quadratic approximation. "
+    f"{_CHAINS} {_DIFFERENT}",
     "paper, informed": "Jeffreys' prior, free inputs, a, G, D, L and Q of the text; the library's own search.",
     "paper, inputs cost, informed": "priors of coefficients and processes, a, G, D, L and Q of the text, and log n "
     "for each input too; the library's own search.",

@@ -342,3 +342,12 @@ def test_parts_of_a_projection_have_weights_of_their_own():
     assert setter.canonical(modify(get_transform("sin"), part)) == modify(get_transform("sin"), alone)
     naive = WeightSetter(ProjectionWeights(), check_likelihood(y), Evaluator(X))
     assert naive.canonical(part) is part
+
+
+def test_arguments_that_overflow_are_no_warnings():
+    """The start of a fit where sums of the operands are beyond the range of numbers."""
+    X = inputs() * [1e200, 1e200, 1.0]
+    start = setter("deep", X=X)._start(get_transform("tanh"), [parse("x1*x2"), INPUTS[2]])
+    assert isinstance(start, Projection)
+    assert np.isfinite(start.weights).all()
+    assert np.isfinite(start.intercept)

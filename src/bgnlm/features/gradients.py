@@ -134,7 +134,8 @@ class WeightFunction:
     def centre_and_scale(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each column; 1 in place of 0, or of what rounding leaves of it."""
         centre = self.mean(columns)
-        scale = np.sqrt(self.mean(np.square(columns - centre[..., None])))
+        with np.errstate(over="ignore", invalid="ignore"):  # of columns that are too large, which is noticed elsewhere
+            scale = np.sqrt(self.mean(np.square(columns - centre[..., None])))
         return centre, np.where(scale > _CONSTANT * np.abs(centre), scale, 1.0)
 
 

@@ -92,9 +92,12 @@ class WeightSetter:
         weights = np.ones(len(operands)) if coefficients is None else coefficients[1:]
         columns, share = self._columns(operands), self._likelihood.weights / self._likelihood.weights.sum()
         weights = np.where(weights == 0.0, 1e-3 * np.abs(weights).max() or 1.0, weights)
-        argument = columns @ weights
-        mean = float(share @ argument)
-        deviation = float(np.sqrt(share @ np.square(argument - mean))) or 1.0
+        with np.errstate(all="ignore"):  # products of large numbers; such a feature is refused later
+            argument = columns @ weights
+            mean = float(share @ argument)
+            deviation = float(np.sqrt(share @ np.square(argument - mean)))
+        if not 0.0 < deviation < np.inf:
+            mean, deviation = 0.0, 1.0
         return project(transform, operands, (weights / deviation).tolist(), -mean / deviation)
 
     def _restarted(self, feature: Feature) -> Feature:
