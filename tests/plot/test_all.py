@@ -22,8 +22,8 @@ import bgnlm
 from bgnlm import plot
 from bgnlm.errors import DataError, SettingError
 from bgnlm.features import Input
-from bgnlm.plot.canvas import shown
-from bgnlm.plot.models import _text
+from bgnlm.plot.canvas import axes_for, label_rows, row_values, shown
+from bgnlm.plot.models import _inches, _set_off, _text
 from tests.plot.conftest import (
     FAMILIES,
     HOSTILE,
@@ -278,14 +278,19 @@ def test_the_title_of_rows_is_not_over_their_headings(draw, target):
     assert box.y1 <= ax.figure.bbox.y1
 
 
-def test_numbers_of_models_do_not_touch():
-    X, y = hostile_data()
-    noise = np.random.default_rng(1).normal(size=len(y)) * 5
-    ax = plot.model_space(bgnlm.BGNLMRegressor(search=TINY, n_chains=1, random_state=1).fit(X, y + noise))
+@pytest.mark.parametrize("name", ["short", "a name of a feature that leaves little room, 1"])
+def test_numbers_of_models_do_not_touch(name):
+    ax = axes_for(None, (6.4, 2.0))
+    edges = np.append(0.0, np.cumsum([0.3, 0.2, 0.1, *[0.04] * 10]))
+    _set_off(ax, edges, _inches(ax, [name]))
+    label_rows(ax, [name])
+    row_values(ax, ["0.50"], "probability")
+    ax.set_xlim(0.0, 1.0)
     FigureCanvasAgg(ax.figure).draw()
-    numbers = [text for text in ax.texts if text.get_text().isdigit()]
-    boxes = sorted((text.get_window_extent() for text in numbers), key=lambda box: box.x0)
-    assert all(one.x1 + 2 <= other.x0 for one, other in itertools.pairwise(boxes))
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
+    assert (len(boxes) > 5) == (name == "short")
+    assert len(boxes) > 2
+    assert all(one.x1 + 3 <= other.x0 for one, other in itertools.pairwise(boxes))
 
 
 @pytest.mark.parametrize("model", [hostile_model, regressor])

@@ -77,7 +77,8 @@ def fitted(name):
         return BGNLMRegressor(family="poisson", **how).fit(X, y, offset=np.linspace(0.0, 1.0, N)), X, y
     if name == "long":
         X = X.rename(columns={one: f"{one}, as it was measured in the first year of the study" for one in X})
-        return BGNLMClassifier(**how).fit(X, fitted("three")[2]), X, fitted("three")[2]
+        y = fitted("three")[2].replace({"low": "below_all_of_the_others"})
+        return BGNLMClassifier(**how).fit(X, y), X, y
     if name in ("two", "three"):
         score = eta() + np.random.default_rng(7).normal(size=N)
         names = np.array(["low", "middle", "high"])[np.digitize(score, [0.2, 0.9])]
