@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bgnlm.page.notebook import card
 from tests.report.page_models import fitted
 
 PREDICTION = 1e-6  # relative, and so is the next one, to the width of the interval
@@ -151,6 +152,22 @@ def test_a_phone_needs_no_sideways_scrolling(see, name):
     sight = see(model.report(X, y), width=375)
     assert sight.page.evaluate("document.documentElement.scrollWidth") <= 375
     check_quiet(sight)
+
+
+@pytest.mark.parametrize("name", ["hostile", "long"])
+def test_long_features_leave_room_for_their_probabilities(see, name):
+    page = see(fitted(name)[0].report()).page
+    seen, needed = page.eval_on_selector("#features", "one => [one.parentElement.clientWidth, one.scrollWidth]")
+    assert needed <= seen
+    scrolled = page.eval_on_selector_all(
+        "#features td.formula div", "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+    )
+    assert scrolled > 0
+
+
+def test_a_notebook_needs_no_sideways_scrolling(see):
+    page = see(f"<!doctype html><meta charset=utf-8>{card(fitted('hostile')[0])}", width=375).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
 @pytest.mark.parametrize("width", [320, 375, 1280])

@@ -6,6 +6,7 @@ import pytest
 
 import bgnlm
 from tests.report.export.languages import function
+from tests.report.page_models import fitted
 
 
 @pytest.mark.parametrize("kind", ["python", "numpy", "json", "text", "latex"])
@@ -46,3 +47,16 @@ def test_options_of_another_language(fails, models):
         "export", models["area"], "--as", "python", "--table", "t", code=2
     )
     assert "several classes" in fails("export", models["size"], "--as", "sql", code=2)
+
+
+def test_messages_name_options(fails, models, tmp_path):
+    assert "Give --table NAME for a query" in fails("export", models["size"], "--as", "sql", code=2)
+    kept = fails("export", models["area"], "--as", "sql", "--keep", "id", code=2)
+    assert "--keep is for a query; got ['id'] without a table. Give --table NAME" in kept
+    linear = fails("export", models["area"], "--as", "text", "--of", "linear_predictor", code=2)
+    assert "got --of 'linear_predictor'" in linear
+    path = tmp_path / "latent.bgnlm"
+    fitted("latent")[0].save(path)
+    assert " --without-latent exports the part" in fails("export", path, "--as", "sql", code=2)
+    covariances = ("--as", "json", "--with-uncertainty", "--without-latent")
+    assert "use `bgnlm predict`" in fails("export", path, *covariances, code=2)

@@ -130,7 +130,7 @@ def loaded(tmp_path_factory):
 def texts(ax):
     """All that is written in and around axes."""
     found = [*ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
-    found.append(ax._left_title)
+    found += [ax._left_title, ax._right_title]
     if ax.get_legend() is not None:
         found += ax.get_legend().get_texts()
     return [text.get_text().replace("\n", " ") for text in found if text.get_text()]

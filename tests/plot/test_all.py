@@ -1,9 +1,12 @@
 """What holds for every plot: axes, figures, settings, names, models from files."""
 
 import io
+import itertools
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
+from unittest import mock
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +21,9 @@ from sklearn.preprocessing import FunctionTransformer
 import bgnlm
 from bgnlm import plot
 from bgnlm.errors import DataError, SettingError
-from bgnlm.plot.canvas import shown
+from bgnlm.features import Input
+from bgnlm.plot.canvas import axes_for, label_rows, row_values, shown
+from bgnlm.plot.models import _inches, _set_off, _text
 from tests.plot.conftest import (
     FAMILIES,
     HOSTILE,
@@ -94,7 +99,8 @@ def test_classes(n_classes, name):
     ax = drawn(classifier(n_classes), table(), labels(n_classes), is_number=False, name=name)
     check(ax)
     if n_classes == 3:
-        assert any("class" in text or "high" in text for text in texts(ax))
+        everywhere = [text for one in ax.figure.axes for text in texts(one)]
+        assert any("class" in text or "high" in text for text in everywhere)
 
 
 @pytest.mark.parametrize("name", [*EVERY, *FOR_NUMBERS])
@@ -250,3 +256,86 @@ def test_notes_below_rows_with_long_names_are_inside_of_the_figure(draw):
         box = text.get_window_extent()
         assert box.x0 >= inside.x0, text
         assert box.x1 <= inside.x1, text
+
+
+def overlap(one, other):
+    return one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
+
+
+@pytest.mark.parametrize("draw", [plot.inclusion, plot.coefficients, plot.model_space])
+@pytest.mark.parametrize("target", ["low", "a class that has a name of many words"])
+def test_the_title_of_rows_is_not_over_their_headings(draw, target):
+    kinds = labels(3).replace({"high": "a class that has a name of many words"})
+    long = table().rename(columns={"a": "a column that has a name of many, many words"})
+    model = bgnlm.BGNLMClassifier(search=TINY, n_chains=1, random_state=1).fit(long, kinds)
+    ax = draw(model, target=target)
+    FigureCanvasAgg(ax.figure).draw()
+    name = ax._right_title
+    assert target in name.get_text()
+    box = name.get_window_extent()
+    assert not any(overlap(box, text.get_window_extent()) for text in ax.texts)
+    assert ax.figure.bbox.x0 <= box.x0 < box.x1 <= ax.figure.bbox.x1
+    assert box.y1 <= ax.figure.bbox.y1
+
+
+@pytest.mark.parametrize("name", ["short", "a name of a feature that leaves little room, 1"])
+def test_numbers_of_models_do_not_touch(name):
+    ax = axes_for(None, (6.4, 2.0))
+    edges = np.append(0.0, np.cumsum([0.3, 0.2, 0.1, *[0.04] * 10]))
+    _set_off(ax, edges, _inches(ax, [name]))
+    label_rows(ax, [name])
+    row_values(ax, ["0.50"], "probability")
+    ax.set_xlim(0.0, 1.0)
+    FigureCanvasAgg(ax.figure).draw()
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
+    assert (len(boxes) > 5) == (name == "short")
+    assert len(boxes) > 2
+    assert all(one.x1 + 3 <= other.x0 for one, other in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("model", [hostile_model, regressor])
+def test_names_of_models_are_inside_of_the_picture(model):
+    ax = plot.front(model())
+    FigureCanvasAgg(ax.figure).draw()
+    named = [text for text in ax.texts if text.get_text()]
+    assert named
+    for text in named:
+        box = text.get_window_extent()
+        assert ax.figure.bbox.x0 <= box.x0 < box.x1 <= ax.figure.bbox.x1, text
+        assert box.y0 >= ax.bbox.y0
+
+
+def test_a_name_of_two_terms_takes_half_of_the_picture():
+    long = [Input("a name of many words, the first of two"), Input("a name of many words, the second of two")]
+    assert max(len(_text(tuple(long))), len(_text((long[0],)))) <= 37
+    assert _text(tuple(long)).count("a name") == 2
+
+
+def test_the_legend_of_a_search_is_above_the_chains():
+    ax = plot.search(regressor())
+    FigureCanvasAgg(ax.figure).draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.bbox.y1 - 1
+
+
+@pytest.mark.parametrize("far", [0.5, 500.0])
+def test_ticks_of_a_search_are_not_above_0(far):
+    step = SimpleNamespace(n_explored=1, seconds=1.0, log_mass=-far, chain=0)
+    history = [[step, SimpleNamespace(**vars(step) | {"n_explored": 2, "log_mass": 0.0})]]
+    found = SimpleNamespace(
+        diagnostics=SimpleNamespace(history=history, chain_probabilities=np.ones((1, 1))),
+        posterior=SimpleNamespace(log_mass=0.0),
+        title="",
+    )
+    with mock.patch("bgnlm.plot.searches.one_search", return_value=found):
+        ax = plot.search(regressor())
+    low, high = ax.get_ylim()
+    assert all(tick <= 0 for tick in ax.get_yticks() if low <= tick <= high)
+    assert (ax.get_yscale() == "linear") == (far < 1)
+
+
+@pytest.mark.parametrize("draw", [plot.model_space, lambda model, ax: plot.effect(model, table(), "kind", ax=ax)])
+def test_parts_of_figures_hold_pictures(draw):
+    part = Figure(figsize=(8, 4)).subfigures(1, 2)[0]
+    ax = draw(regressor(), ax=part.add_subplot())
+    FigureCanvasAgg(part.figure).draw()
+    assert ax.figure is part

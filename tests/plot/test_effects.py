@@ -3,11 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import QuadMesh
 
 from bgnlm import BGNLMRegressor, plot
 from bgnlm.errors import MissingOffsetWarning, SettingError
 from bgnlm.features import parse
-from bgnlm.plot.canvas import some_of
+from bgnlm.plot.canvas import axes_for, some_of, title
+from bgnlm.plot.effects import _surface
 from bgnlm.plot.inputs import values_of
 from bgnlm.posterior.coefficients import coefficient_of
 from tests.plot.conftest import FAMILIES, LINEAR, N, band_of, classifier, labels, regressor, response, table, texts
@@ -77,6 +80,92 @@ def test_few_values_are_drawn_one_by_one(name):
     np.testing.assert_allclose(
         ax.lines[0].get_ydata(), [model.predict(with_value(name, value)).mean() for value in values]
     )
+
+
+def with_levels(names, n=400, rare="once", missing=20):
+    """A model and its table, whose column kind has these levels, one that occurs once, and holes."""
+    rng = np.random.default_rng(1)
+    kind = np.append(rng.choice(names, n - 1), rare).astype(object)
+    X = pd.DataFrame({"a": rng.normal(size=n), "kind": kind})
+    X.loc[: missing - 1, "kind"] = None
+    model = BGNLMRegressor(search=LINEAR, missing="impute", n_chains=1, random_state=1)
+    return model.fit(X, X["a"] + (X["kind"] == names[0]) + 2.0 * X["kind"].isna()), X
+
+
+def boxes_of(ticks):
+    return [tick.get_window_extent() for tick in ticks]
+
+
+def test_rare_levels_and_missing_values_are_drawn():
+    model, X = with_levels(["red", "blue"])
+    ax = plot.effect(model, X, "kind", n_rows=10, n_draws=10)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["blue", "once", "red", "(missing)"]
+    rows = X.iloc[some_of(len(X), 10)]
+    expected = [model.predict(rows.assign(kind=value)).mean() for value in ("blue", "once", "red", None)]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected)
+    assert expected[-1] != expected[0]
+    pair = plot.effect(model, X, ("a", "kind"), n_rows=10, n_draws=10, n_grid=3)
+    assert "kind = (missing)" in texts(pair)
+
+
+def test_values_are_between_the_quantiles_of_all_rows():
+    ax = plot.effect(regressor(), table(), "a", n_rows=5, n_grid=9, n_draws=10)
+    np.testing.assert_allclose(ax.lines[0].get_xdata()[[0, -1]], np.quantile(table()["a"], [0.01, 0.99]))
+
+
+@pytest.mark.parametrize("n_levels", [5, 15, 40])
+def test_names_of_levels_are_not_written_over_each_other(n_levels):
+    model, X = with_levels([f"quite_long_{k:04d}" for k in range(n_levels)], n=40 * n_levels)
+    ax = plot.effect(model, X, "kind", n_rows=5, n_draws=5)
+    FigureCanvasAgg(ax.figure).draw()
+    labels = ax.get_xticklabels()
+    height = labels[0].get_fontsize() * ax.figure.dpi / 72
+    places = ax.transData.transform([(tick, 0.0) for tick in ax.get_xticks()])[:, 0]
+    angle = np.deg2rad(labels[0].get_rotation())
+    assert angle > 0
+    assert np.diff(places).min() * np.sin(angle) >= height  # lines of text side by side
+    inside = ax.figure.bbox
+    assert all(box.y0 >= inside.y0 and box.x0 >= inside.x0 for box in boxes_of(labels))
+
+
+def test_short_names_of_levels_stay_level():
+    ax = plot.effect(regressor(), table(), "kind", n_rows=5, n_draws=5)
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {0.0}
+
+
+def test_the_legend_of_dots_is_above_them():
+    ax = plot.effect(classifier(3), table(), "kind", n_rows=20, n_draws=20)
+    FigureCanvasAgg(ax.figure).draw()
+    box = ax.get_legend().get_window_extent()
+    assert box.y0 >= ax.bbox.y1 - 1
+    assert box.y1 <= ax.figure.bbox.y1
+
+
+@pytest.mark.parametrize("show", ["mean", "width"])
+def test_many_levels_have_a_band_each(show):
+    model, X = with_levels([f"l{k}" for k in range(9)])
+    ax = plot.effect(model, X, ("kind", "a"), n_rows=10, n_draws=10, n_grid=4, show=show)
+    field = next(one for one in ax.collections if isinstance(one, QuadMesh))
+    assert field.get_array().shape == (11, 4)
+    if show == "mean":
+        rows, across = X.iloc[some_of(len(X), 10)], np.linspace(*np.quantile(X["a"], [0.01, 0.99]), 4)
+        expected = [model.predict(rows.assign(kind="l3", a=value)).mean() for value in across]
+        np.testing.assert_allclose(field.get_array()[3], expected)
+        edges = field.get_coordinates()
+        np.testing.assert_allclose(edges[:, 0, 1], np.arange(12) - 0.5)
+    assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["once", "(missing)"]
+
+
+def test_numbers_of_contours_are_not_written_over_each_other():
+    # Waves of one input: many contours side by side.
+    values = [values_of(pd.Series(np.linspace(0, 1, 50)), 50)] * 2
+    ax = axes_for(None)
+    _surface(ax, values, np.tile(np.sin(40 * values[0].at), (50, 1)))
+    FigureCanvasAgg(ax.figure).draw()
+    places = np.array([text.get_position() for text in ax.texts])
+    assert len(places) > 3
+    for k, place in enumerate(places):
+        assert (np.abs(places[:k] - place) >= [0.12, 0.05]).any(axis=1).all()
 
 
 def test_rows_are_drawn_and_the_note_says_so():
@@ -193,3 +282,21 @@ def test_a_feature_of_one_input_is_drawn_over_it():
     assert len(dots.get_xdata()) == 80
     with pytest.raises(SettingError, match="identity link"):
         plot.feature_effect(regressor("poisson"), table(), 0, y=response("poisson"))
+
+
+def test_an_input_with_a_long_name_is_named_once():
+    long = "a name of an input, very long, as it was measured in the first year"
+    X = table().rename(columns={"a": long})
+    model = BGNLMRegressor(search=LINEAR, n_chains=1, random_state=1).fit(X, response("gaussian"))
+    ax = plot.feature_effect(model, X, f"`{long}`")
+    assert ax.get_title(loc="left") == ""
+    assert ax.get_xlabel().startswith("a name of an input")
+
+
+def test_long_titles_are_in_several_lines():
+    ax = axes_for(None)
+    title(ax, "sigmoid(0.5 + 1.25*first - 3.75*second); class with a name of many, many words against the rest")
+    FigureCanvasAgg(ax.figure).draw()
+    box = ax._left_title.get_window_extent()
+    assert box.x1 <= ax.figure.bbox.x1
+    assert box.y1 <= ax.figure.bbox.y1

@@ -53,7 +53,7 @@ def _response(name):
 
 @cache
 def fitted(name):
-    """An estimator and its data: a family, "two" or "three" classes, "latent", "offset", or "hostile" names."""
+    """An estimator and its data: a family, "two" or "three" classes, "latent", "offset", "hostile" or "long" names."""
     how = {"search": QUICK, "n_chains": 2, "random_state": 1, "missing": "impute"}
     X = table()
     if name == "hostile":
@@ -75,6 +75,10 @@ def fitted(name):
     if name == "offset":
         y = pd.Series(np.random.default_rng(8).poisson(np.exp(eta() + 0.5)).astype(float), name="size")
         return BGNLMRegressor(family="poisson", **how).fit(X, y, offset=np.linspace(0.0, 1.0, N)), X, y
+    if name == "long":
+        X = X.rename(columns={one: f"{one}, as it was measured in the first year of the study" for one in X})
+        y = fitted("three")[2].replace({"low": "below_all_of_the_others"})
+        return BGNLMClassifier(**how).fit(X, y), X, y
     if name in ("two", "three"):
         score = eta() + np.random.default_rng(7).normal(size=N)
         names = np.array(["low", "middle", "high"])[np.digitize(score, [0.2, 0.9])]

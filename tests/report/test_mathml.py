@@ -23,7 +23,7 @@ def text(markup):
 def test_structure():
     root = tree(to_mathml(to_latex(parse("cbrt_abs(mass*period**2)"))))
     power = root.find(".//math/mrow/msup")
-    assert "".join(power[0].itertext()) == "|massperiod2|"
+    assert "".join(power[0].itertext()) == "|mass·period2|"
     assert "".join(power[1].itertext()) == "1/3"
     assert [one.text for one in power.findall(".//msup/mrow/mn")] == ["2"]
 
@@ -73,3 +73,13 @@ def test_no_text_is_an_error(latex):
 
 def test_special_characters_come_back():
     assert text(to_mathml(to_latex(Input("a_b^c~{d}$%#&\\<i>|")))) == "a_b^c~{d}$%#&\\<i>|"
+
+
+def test_words_that_are_multiplied_have_a_sign_between_them():
+    assert text(to_mathml(to_latex(parse("height*weight**2")))) == "height·weight2"
+    assert text(to_mathml(to_latex(parse("x*y")))) == "xy"
+
+
+@pytest.mark.parametrize(("name", "seen"), [("rtl\u202eabc", "rtl\\u202eabc"), ("new\nline", "new\\nline")])
+def test_what_cannot_be_printed_is_an_escape(name, seen):
+    assert text(to_mathml(to_latex(Input(name)))) == seen

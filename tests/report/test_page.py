@@ -18,6 +18,7 @@ from bgnlm.estimators.inputs import TableCoding
 from bgnlm.page.code import refit_code
 from bgnlm.page.document import _important
 from bgnlm.page.html import digest_source, embedded, escape
+from bgnlm.page.notebook import card
 from tests.report.page_models import HOSTILE, QUICK, fitted, table
 
 VOID = {"input", "img", "meta", "br"}
@@ -225,6 +226,18 @@ def test_latent_components():
     assert document["latent"][0]["values"] == [f"p{k}" for k in range(6)]
     assert "predict_interval gives them" in page
     assert "Latent components" in Reader(page).texts["h2"]
+
+
+def test_models_are_counted_once_whatever_their_hyperparameters():
+    model, _, _ = fitted("latent")
+    average = model.searches_[0].average
+    n = average.latent.n_models
+    assert n < len(average)
+    assert f"average over {n:,} of" in model.summary()
+    page = model.report()
+    assert f"<strong>{n:,}</strong><span>models averaged over" in page
+    assert f"<dd>{n:,}; {average.mass:.4f}</dd>" in page
+    assert f"Predictions average over {n:,} models" in card(model)
 
 
 def test_too_many_positions(monkeypatch):

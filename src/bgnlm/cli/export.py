@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bgnlm.cli.options import DESCRIBED, add_columns
@@ -11,8 +12,17 @@ from bgnlm.errors import SettingError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 _KINDS = ("python", "numpy", "sql", "json", "onnx", "text", "latex", "sympy")
+# As messages of the method write them, with the words around: elsewhere such a word may be a name in the table.
+_OPTIONS = {
+    "Give table=...": "Give --table NAME",
+    "without_latent=True exports": "--without-latent exports",
+    "keep is for a query; got keep=": "--keep is for a query; got ",
+    "got of=": "got --of ",
+    "use predict_interval.": "use `bgnlm predict`.",
+}
 _EXAMPLES = """\
 examples:
   bgnlm export axis.bgnlm --as python --out axis.py
@@ -65,9 +75,10 @@ def run_export(options: argparse.Namespace) -> int:
     elif options.kind == "onnx":
         raise SettingError("--as onnx needs a file. Give its name: --out model.onnx")
     model = load_model(options.model)
-    written = model.export(
-        options.kind, options.using, options.of, without_latent=options.without_latent, **_given(options)
-    )
+    with _arguments_as_options():
+        written = model.export(
+            options.kind, options.using, options.of, without_latent=options.without_latent, **_given(options)
+        )
     content = written if isinstance(written, bytes) else _text(written).encode()
     if options.out == STANDARD_OUTPUT:
         sys.stdout.write(content.decode())
@@ -75,6 +86,18 @@ def run_export(options: argparse.Namespace) -> int:
     else:
         write_bytes(options.out, content)
     return 0
+
+
+@contextmanager
+def _arguments_as_options() -> Iterator[None]:
+    """Name options where a message names arguments of Python."""
+    try:
+        yield
+    except SettingError as error:
+        message = str(error)
+        for argument, option in _OPTIONS.items():
+            message = message.replace(argument, option, 1)
+        raise SettingError(message) from error
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Features as LaTeX, for reports."""
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 from bgnlm._validation import check_count
 from bgnlm.features.checks import not_a_feature
@@ -37,11 +39,24 @@ def to_latex(feature: Feature, digits: int = 4) -> str:
         case Modification(transform=transform, operand=operand, parameters=parameters):
             return _call(transform, to_latex(operand, digits), parameters, digits)
         case Multiplication():
-            return r" \, ".join(_power(factor, exponent, digits) for factor, exponent in with_exponents(feature))
+            return _product(with_exponents(feature), digits)
         case Projection(transform=transform, parameters=parameters):
             return _call(transform, _weighted_sum(feature, digits), parameters, digits)
         case _:
             raise not_a_feature(feature)
+
+
+def _product(factors: Sequence[tuple[Feature, int]], digits: int) -> str:
+    """Write factors beside each other, with a sign beside words: two of them would read as one."""
+    text = _power(*factors[0], digits)
+    for (before, _), (factor, exponent) in pairwise(factors):
+        sign = r"\cdot" if _is_word(before) or _is_word(factor) else r"\,"
+        text += f" {sign} {_power(factor, exponent, digits)}"
+    return text
+
+
+def _is_word(feature: Feature) -> bool:
+    return isinstance(feature, Input) and len(feature.name) > 1
 
 
 def _power(base: Feature, exponent: int, digits: int) -> str:
@@ -92,4 +107,9 @@ def latex_name(name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(_SPECIAL.get(character, character if character.isprintable() else " ") for character in text)
+    return "".join(_SPECIAL.get(character, character) for character in _printable(text))
+
+
+def _printable(text: str) -> str:
+    """Write what cannot be printed, such as line ends and changes of direction, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -6,6 +6,7 @@ from bgnlm.features import Component, render, to_latex
 from bgnlm.page.html import Markup, join, tag
 from bgnlm.page.mathml import in_pieces, to_mathml
 from bgnlm.page.sections import advice, events_of, formula
+from bgnlm.report.summary import n_models_averaged
 
 _MOST_FEATURES = 6
 _MOST_CLASSES = 4
@@ -13,7 +14,7 @@ _STYLE = """
 .bgnlm-card{border:1px solid #8884;border-radius:8px;padding:.7em 1em;margin:.4em 0;max-width:60em;line-height:1.5}
 .bgnlm-card h4{margin:.1em 0 .4em;font-size:1.05em}
 .bgnlm-card .law{overflow-x:auto;padding:.3em 0;font-size:1.08em;line-height:2}
-.bgnlm-card table{border-collapse:collapse;margin:.4em 0}
+.bgnlm-card table{border-collapse:collapse;margin:.4em 0;display:block;overflow-x:auto}
 .bgnlm-card td,.bgnlm-card th{text-align:left;padding:.15em .9em .15em 0;border:0;background:none}
 .bgnlm-card .note{opacity:.75;font-size:.92em}
 .bgnlm-card .advice{color:#b34700}
@@ -43,9 +44,8 @@ def _features(found: Any) -> Markup:
         for feature, probability in list(each)[:_MOST_FEATURES]
     ]
     table = tag("table", tag("tr", tag("th", "probability"), tag("th", "feature")), *rows)
-    words = (
-        f"Predictions average over {len(found.average):,} models, {found.average.mass:.4f} of the probability found."
-    )
+    n_models = n_models_averaged(found.average, found.weight_errors)
+    words = f"Predictions average over {n_models:,} models, {found.average.mass:.4f} of the probability found."
     return join([table, tag("p", words, class_="note")])
 
 

@@ -33,7 +33,13 @@ def sortable(name: str, caption: str, headers: Sequence[str], rows: Sequence[tup
     body = [tag("tr", *map(_cell, cells), data_text=text) for text, cells in rows]
     box = f"filter-{name}"
     table = tag(
-        "table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body), data_filter=box, id=name
+        "table",
+        tag("caption", caption),
+        tag("thead", tag("tr", *head)),
+        tag("tbody", *body),
+        data_filter=box,
+        id=name,
+        class_="by-class" if headers[0] == "class" else None,
     )
     return join(
         [

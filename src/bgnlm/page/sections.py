@@ -13,7 +13,7 @@ from bgnlm.page.html import Markup, join, preformatted, tag
 from bgnlm.page.mathml import in_pieces
 from bgnlm.page.rows import plain
 from bgnlm.report.expressions import expression
-from bgnlm.report.summary import advice_on
+from bgnlm.report.summary import advice_on, n_models_averaged
 
 _DIGITS = 6
 _MOST_NAMES = 30
@@ -149,7 +149,7 @@ def diagnostics(model: Any) -> Markup:
             f"{n_chains}; {told.chain_weights.max(initial=0.0):.2f}",
             "not known" if n_chains < 2 or largest is None else f"{largest:.3f}",
             f"{told.n_scored:,}; {told.n_models:,}",
-            f"{len(found.average):,}; {found.average.mass:.4f}",
+            f"{n_models_averaged(found.average, found.weight_errors):,}; {found.average.mass:.4f}",
         ]
         rows.append([f"class {event}", *cells] if len(model.searches_) > 1 else cells)
     headers = [
@@ -189,11 +189,12 @@ def facts(model: Any) -> Markup:
     """Few numbers that say most."""
     found = model.searches_[0]
     probable = sum(int((one.posterior.inclusion_probabilities >= 0.5).sum()) for one in model.searches_)
+    averaged = sum(n_models_averaged(one.average, one.weight_errors) for one in model.searches_)
     each = [
         (f"{found.n_obs:,.10g}", "observations"),
         (f"{len(model.coding_.input_names):,}", "columns to explain by"),
         (f"{probable:,}", "features of probability 0.5 or more"),
-        (f"{sum(len(one.average) for one in model.searches_):,}", "models averaged over"),
+        (f"{averaged:,}", "models averaged over"),
         (f"{100 * min(one.average.mass for one in model.searches_):.4g} %", "of the probability found"),
     ]
     return tag("ul", *(tag("li", tag("strong", number), tag("span", what)) for number, what in each), class_="facts")

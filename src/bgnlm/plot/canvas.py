@@ -30,6 +30,8 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _DIGITS = 3
 _MOST_TICKS = 100
 _NOTE_WIDTH = 56  # characters
+_LEGEND_WIDTH = 72  # characters, with the strokes
+_TITLE_WIDTH = 56
 
 
 class Stroke(NamedTuple):
@@ -142,6 +144,13 @@ def legend(ax: Axes, **settings: Any) -> None:
             text.set(**PLAIN)
 
 
+def legend_above(ax: Axes) -> None:
+    """Explain what has a label, above the axes, with as many names in a line as there is room for."""
+    longest = max((len(name) for name in ax.get_legend_handles_labels()[1]), default=0)
+    n_columns = max(_LEGEND_WIDTH // (longest + 6), 1)
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=n_columns, columnspacing=1.2)
+
+
 def rug(ax: Axes, values: FloatArray, low: float, high: float) -> None:
     """Mark values between two ends along the lower edge, at most a hundred of them."""
     inside = values[(values >= low) & (values <= high)]
@@ -157,10 +166,21 @@ def whole_ticks(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def title(ax: Axes, text: str, above: float = 6.0) -> None:
-    """Say what the picture is of, where that is not plain, so many points above the axes."""
+def title(ax: Axes, text: str) -> None:
+    """Say what the picture is of, where that is not plain."""
     if text:
-        ax.set_title(text, loc="left", fontsize="medium", pad=above, **PLAIN)
+        ax.set_title(fill(text, _TITLE_WIDTH), loc="left", fontsize="medium", **PLAIN)
+
+
+def title_of_rows(ax: Axes, text: str) -> None:
+    """Say what rows are of, above the heading of their values; names of rows leave room to the left."""
+    if text:
+        ax.set_title(text, loc="right", fontsize="medium", pad=18.0, **PLAIN)
+
+
+def inches_of(ax: Axes) -> float:
+    """Return the width of axes, before anything is laid out."""
+    return float(ax.bbox.width / ax.figure.dpi)
 
 
 def height_of(n_rows: int) -> float:

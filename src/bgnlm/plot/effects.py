@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
-from bgnlm.plot.canvas import PLAIN, axes_for, label_axes, legend, note, rug, shown, some_note, stroke, tidy
+from bgnlm.plot.canvas import (
+    PLAIN,
+    axes_for,
+    inches_of,
+    label_axes,
+    legend,
+    legend_above,
+    note,
+    rug,
+    shown,
+    some_note,
+    stroke,
+    tidy,
+)
 from bgnlm.plot.fits import Curve, curves_of, draws_of, mean_text, means_of
-from bgnlm.plot.inputs import Rows, Values, input_place, take_rows, values_of
+from bgnlm.plot.inputs import Rows, Values, input_place, take_rows, values_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +33,11 @@ if TYPE_CHECKING:
 
 _ROOM = 0.1  # of the axis, for the name of one of few values
 _MOST_LEVELS = 6  # of a second input that has a line for each
+_MANY = 20  # names of categories that are written small
+_LETTER = 0.085  # inches, of a letter
+_SLANTED = 0.24  # inches along the axis, of a name aslant
+_UPRIGHT = 0.18  # inches, of a small upright name
+_LABEL = (0.12, 0.05)  # shares of width and height, of the number of a contour
 
 
 class Profile(NamedTuple):
@@ -59,7 +78,8 @@ def effect(
         The table to average over: the training data, or any like it.
     inputs
         Name (or number, from 0) of a column, or two of them. Two with many values each are drawn as contours, with the
-        rows as dots: where there are none, the picture is the model's guess. Otherwise there is a line for each level.
+        rows as dots: where there are none, the picture is the model's guess. Otherwise there is a line for each level;
+        a category of more than six levels has a band of colour for each.
     level
         Probability of the band.
     show
@@ -101,8 +121,8 @@ def effect(
         curves_of(model, target),
     )
     if len(names) == 1:
-        values = values_of(_column(rows, places[0]), check_count(n_grid or 40, "n_grid", low=2), grid)
-        return _lines(task, axes_for(ax), places[0], values)
+        values = values_at(model, rows, places[0], check_count(n_grid or 40, "n_grid", low=2), grid)
+        return _lines(task, axes_for(ax, (_length(values, 6.0), 4.0)), places[0], values)
     if grid is not None:
         raise SettingError("grid is for a single input. Leave it out.")
     check_choice(show, "show", ("mean", "width"))
@@ -164,8 +184,7 @@ def _lines(task: _Task, ax: Axes, place: int, values: Values) -> Axes:
     _label_values(ax, values)
     tidy(ax, "y")
     label_axes(ax, task.name(place), task.what)
-    if len(task.curves) > 1:
-        legend(ax)
+    _legend(ax, values)
     note(ax, f"{100 * task.level:.3g} % credible band; {task.words}")
     return ax
 
@@ -197,12 +216,35 @@ def _rug(ax: Axes, task: _Task, place: int, values: Values) -> None:
 def _label_values(ax: Axes, values: Values, axis: str = "x") -> None:
     if values.labels is not None:
         texts = [shown(label, 16) for label in values.labels]
-        (ax.set_xticks if axis == "x" else ax.set_yticks)(values.at, texts, **PLAIN)
+        place = _slanted(ax, texts) if axis == "x" else {}
+        size = "small" if len(texts) > _MANY else "medium"
+        (ax.set_xticks if axis == "x" else ax.set_yticks)(values.at, texts, fontsize=size, **place, **PLAIN)
         (ax.set_xlim if axis == "x" else ax.set_ylim)(values.at[0] - 0.5, values.at[-1] + 0.5)
     elif values.few and axis == "x":
         places = _apart(values.at)
         ax.set_xticks(places, [f"{value:.4g}" for value in places])
         ax.margins(x=0.15)
+
+
+def _slanted(ax: Axes, texts: list[str]) -> dict[str, Any]:
+    """Turn names that would be written over each other side by side; upright ones need the least room."""
+    room = inches_of(ax) / len(texts)
+    lengths = [len(text) for text in texts]
+    if all(0.5 * (a + b) + 1.5 <= room / _LETTER for a, b in pairwise(lengths)):
+        return {}
+    if room < _SLANTED:
+        return {"rotation": 90}
+    return {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+
+
+def _length(values: Values, usual: float) -> float:
+    """Return the length of a side that has room for the names of many categories."""
+    return usual if values.labels is None else max(usual, 1.5 + _UPRIGHT * len(values.labels))
+
+
+def _legend(ax: Axes, values: Values) -> None:
+    """Explain lines where they leave room; dots with intervals, which may be anywhere, from above."""
+    (legend_above if values.few else legend)(ax)
 
 
 def _apart(places: FloatArray) -> list[float]:
@@ -218,12 +260,13 @@ def _pair(task: _Task, ax: Axes | None, places: list[int], n_grid: int, show: st
     """Two inputs: contours, or a line for each level of the one that has few."""
     if len(task.curves) > 1:
         raise SettingError("Of several classes two inputs show one at a time. Say which: target=...")
-    values = [values_of(_column(task.rows, place), n_grid) for place in places]
+    values = [values_at(task.model, task.rows, place, n_grid) for place in places]
     if values[0].few and not values[1].few:
         values, places = values[::-1], places[::-1]
     if values[1].few and len(values[1].at) <= _MOST_LEVELS and show == "mean":
-        return _line_by_level(task, axes_for(ax), places, values)
-    return _contours(task, axes_for(ax, (6.0, 4.6)), places, values, show)
+        return _line_by_level(task, axes_for(ax, (_length(values[0], 6.0), 4.0)), places, values)
+    size = _length(values[0], 6.0), _length(values[1], 4.6)
+    return _contours(task, axes_for(ax, size), places, values, show)
 
 
 def _line_by_level(task: _Task, ax: Axes, places: list[int], values: list[Values]) -> Axes:
@@ -231,18 +274,18 @@ def _line_by_level(task: _Task, ax: Axes, places: list[int], values: list[Values
     n_first, n_second = len(first.given), len(second.given)
     profile = task.profile({places[0]: np.tile(first.given, n_second), places[1]: np.repeat(second.given, n_first)})
     name = task.name(places[1])
-    for k, level in enumerate(second.given.tolist()):
+    levels = second.labels or [f"{level:g}" for level in second.at.tolist()]
+    for k, level in enumerate(levels):
         part = slice(k * n_first, (k + 1) * n_first)
         assert profile.low is not None
         assert profile.high is not None
         one = Profile(profile.mean[part], profile.low[part], profile.high[part])
-        text = level if isinstance(level, str) else f"{level:g}" if isinstance(level, float) else str(level)
-        _line(ax, first, one, 0, k, f"{name} = {shown(text, 16)}", n_second)
+        _line(ax, first, one, 0, k, f"{name} = {shown(level, 16)}", n_second)
     _rug(ax, task, places[0], first)
     _label_values(ax, first)
     tidy(ax, "y")
     label_axes(ax, task.name(places[0]), task.what)
-    legend(ax)
+    _legend(ax, first)
     note(ax, f"{100 * task.level:.3g} % credible bands; {task.words}")
     return ax
 
@@ -255,11 +298,8 @@ def _contours(task: _Task, ax: Axes, places: list[int], values: list[Values], sh
     surface = heights[:, 0].reshape(len(up), len(across))
     what = task.what if show == "mean" else f"width of the {100 * task.level:.3g} % interval"
     if float(np.ptp(surface)) > 1e-12 * max(float(np.abs(surface).max()), 1e-300):
-        filled = ax.contourf(values[0].at, values[1].at, surface, levels=12, cmap="cividis")
-        levels = np.asarray(filled.levels)[::2]
-        inks = ["white" if k < len(levels) / 2 else "black" for k in range(len(levels))]
-        lines = ax.contour(values[0].at, values[1].at, surface, levels=levels, colors=inks, linewidths=0.7)
-        ax.clabel(lines, fontsize="x-small", fmt="%.3g")
+        has_levels = any(one.labels is not None for one in values)
+        filled = (_bands if has_levels else _surface)(ax, values, surface)
         bar = ax.figure.colorbar(filled, ax=ax)
         bar.set_label(what, **PLAIN)
         bar.outline.set_visible(False)
@@ -272,6 +312,47 @@ def _contours(task: _Task, ax: Axes, places: list[int], values: list[Values], sh
     label_axes(ax, task.name(places[0]), task.name(places[1]))
     note(ax, f"{task.words}{'; pale: beyond these rows' if pale else ''}")
     return ax
+
+
+def _surface(ax: Axes, values: list[Values], surface: FloatArray) -> Any:
+    """Draw heights over two numbers."""
+    filled = ax.contourf(values[0].at, values[1].at, surface, levels=12, cmap="cividis")
+    levels = np.asarray(filled.levels)[::2]
+    inks = ["white" if k < len(levels) / 2 else "black" for k in range(len(levels))]
+    lines = ax.contour(values[0].at, values[1].at, surface, levels=levels, colors=inks, linewidths=0.7)
+    _set_apart(list(ax.clabel(lines, fontsize="x-small", fmt="%.3g")), values)
+    return filled
+
+
+def _set_apart(labels: list[Any], values: list[Values]) -> None:
+    """Take away numbers of contours that would be written over others."""
+    unit = np.array([np.ptp(one.at) for one in values])
+    kept: list[FloatArray] = []
+    for label in labels:
+        place = np.asarray(label.get_position()) / unit
+        if any((np.abs(place - other) < _LABEL).all() for other in kept):
+            label.remove()
+        else:
+            kept.append(place)
+
+
+def _bands(ax: Axes, values: list[Values], surface: FloatArray) -> Any:
+    """Draw heights of categories as fields, since between two names there is nothing."""
+    across, up = (_edges(one.at) for one in values)
+    filled = ax.pcolormesh(across, up, surface, cmap="cividis")
+    if values[1].labels is not None:
+        ax.hlines(up[1:-1], across[0], across[-1], color="white", linewidth=1.0)
+    if values[0].labels is not None:
+        ax.vlines(across[1:-1], up[0], up[-1], color="white", linewidth=1.0)
+    return filled
+
+
+def _edges(places: FloatArray) -> FloatArray:
+    """Return ends of fields around places: halfway to the neighbours, at the outer ends as far as inside."""
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    between = 0.5 * (places[1:] + places[:-1])
+    return np.concatenate([[2 * places[0] - between[0]], between, [2 * places[-1] - between[-1]]])
 
 
 def _dots(ax: Axes, task: _Task, places: list[int], values: list[Values]) -> bool:

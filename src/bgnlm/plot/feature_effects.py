@@ -8,7 +8,7 @@ import numpy as np
 
 from bgnlm._validation import check_count, check_number
 from bgnlm.errors import SettingError
-from bgnlm.features import Feature, evaluate_on_new_data, inputs_of
+from bgnlm.features import Feature, Input, evaluate_on_new_data, inputs_of
 from bgnlm.plot.canvas import (
     BLUE,
     GREY,
@@ -141,7 +141,7 @@ def _label(ax: Axes, model: Any, found: OneSearch, chosen: Feature, name: str) -
     what = shown(model.response_name_, 24) if identity else "the linear predictor"
     text = feature_text(chosen, 60)
     label_axes(ax, shown(name) or text, f"contribution to {what}")
-    own = [] if text in (name, ax.get_xlabel()) else [text]
+    own = [] if isinstance(chosen, Input) or text == ax.get_xlabel() else [text]
     title(ax, "; ".join([*own, *([found.title] if found.title else [])]))
 
 

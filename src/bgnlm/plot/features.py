@@ -21,7 +21,7 @@ from bgnlm.plot.canvas import (
     row_values,
     say,
     tidy,
-    title,
+    title_of_rows,
 )
 from bgnlm.plot.fits import left_out, one_search, probable
 from bgnlm.posterior.coefficients import coefficient_of
@@ -64,7 +64,7 @@ def inclusion(
     found = one_search(model, target)
     rows = probable(found, n_features, least)
     ax = axes_for(ax, (6.4, height_of(len(rows))))
-    title(ax, found.title)
+    title_of_rows(ax, found.title)
     if not rows:
         return say(ax, _NOTHING)
     probabilities = np.array([probability for _, probability in rows])
@@ -130,7 +130,7 @@ def coefficients(
     every = [(feature, coefficient_of(found.average, feature)) for feature, _ in probable(found, n_features, least)]
     rows = [(feature, mixture) for feature, mixture in every if mixture is not None]
     ax = axes_for(ax, (6.4, height_of(len(rows))))
-    title(ax, found.title)
+    title_of_rows(ax, found.title)
     if not rows:
         return say(ax, _NOTHING)
     ax.axvline(0.0, color=DARK, linewidth=0.8)

@@ -12,21 +12,28 @@ from bgnlm.plot.canvas import some_of
 from bgnlm.plot.fits import check_model
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bgnlm._typing import AnyArray, FloatArray, IntArray
 
 _FEW = 8  # different numbers that are drawn one by one
 _CROWD = 0.4  # of the rows, between two neighbours of a grid, for which it is too coarse there
+_MISSING = "(missing)"  # as the report page calls it
 _TAIL = 0.01  # of the rows, at either end, that the values of an input leave out
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a table as a pandas frame, which rows they are, and the offset there."""
+    """Some rows of a table as a pandas frame, which rows they are, and the offset there.
+
+    `whole` gives a column of all rows by its place.
+    """
 
     frame: Any
     places: IntArray
     n_given: int
     offset: Any
+    whole: Callable[[int], Any]
 
     def repeated(self, settings: dict[int, AnyArray]) -> tuple[Any, Any]:
         """Return all rows once for each value of the columns in `settings`, and the offset; rows vary fastest."""
@@ -43,7 +50,7 @@ def take_rows(model: Any, X: Any, most: int, offset: Any = None) -> Rows:
     check_model(model)
     if X is None:
         raise DataError("X must be a table: the estimator keeps no data. Give that of the training, or any like it.")
-    frame, n_given = _as_pandas(X, most)
+    frame, n_given, whole = _as_pandas(X, most)
     places = some_of(n_given, most)
     if frame.shape[1] != model.n_features_in_:
         raise DataError(
@@ -55,10 +62,11 @@ def take_rows(model: Any, X: Any, most: int, offset: Any = None) -> Rows:
         if len(given) != n_given:
             raise DataError(f"offset must have one value for each of the {n_given} rows; got {len(given)}.")
         offset = given[places]
-    return Rows(frame, places, n_given, offset)
+    return Rows(frame, places, n_given, offset, whole)
 
 
-def _as_pandas(X: Any, most: int) -> tuple[Any, int]:
+def _as_pandas(X: Any, most: int) -> tuple[Any, int, Callable[[int], Any]]:
+    """Return some rows, how many there are, and what gives a column of all of them by its place."""
     import narwhals.stable.v1 as nw
     import pandas as pd
 
@@ -68,11 +76,13 @@ def _as_pandas(X: Any, most: int) -> tuple[Any, int]:
         cells = np.asarray(X)
         if cells.ndim != 2:
             raise DataError(f"X must be a table of rows and columns; got shape {cells.shape}.")
-        return pd.DataFrame(cells[some_of(len(cells), most)]), len(cells)
+        part = pd.DataFrame(cells[some_of(len(cells), most)])
+        return part, len(cells), lambda place: pd.Series(cells[:, place].tolist())
     whole = nw.from_native(X, eager_only=True)
     part = whole[some_of(len(whole), most).tolist()]
     # By lists: what libraries call a type differs, and the estimator looks at values anyway.
-    return pd.DataFrame({name: part[name].to_list() for name in part.columns}), len(whole)
+    frame = pd.DataFrame({name: part[name].to_list() for name in part.columns})
+    return frame, len(whole), lambda place: pd.Series(whole[whole.columns[place]].to_list())
 
 
 def input_place(model: Any, rows: Rows, name: str | int) -> int:
@@ -85,6 +95,13 @@ def input_place(model: Any, rows: Rows, name: str | int) -> int:
         raise SettingError(f"input must be one of the columns of the training data, {listed}; got {name!r}.")
     given = list(rows.frame.columns)
     return given.index(name) if model.coding_.has_names and name in given else known.index(str(name))
+
+
+def values_at(model: Any, rows: Rows, place: int, n_grid: int, wanted: Any = None) -> Values:
+    """Choose values of a column by all rows of the table, since some rows may lack what is rare."""
+    known, name = list(model.coding_.input_names), rows.frame.columns[place]
+    coded = model.coding_.columns[known.index(name) if model.coding_.has_names and name in known else place]
+    return values_of(rows.whole(place), n_grid, wanted, with_missing=coded.indicator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +126,32 @@ class Values:
     few: bool
 
 
-def values_of(column: Any, n_grid: int, wanted: Any = None) -> Values:
-    """Choose values of a column: all of them if they are few, else between its quantiles."""
-    present = [value for value in column.tolist() if value is not None and value == value]
-    if wanted is not None:
-        present = list(wanted)
-    if not present:
+def values_of(column: Any, n_grid: int, wanted: Any = None, *, with_missing: bool = False) -> Values:
+    """Choose values of a column: all of them if they are few, else between its quantiles.
+
+    With `with_missing`, categories have a last one for missing values, which the model tells from the others.
+    """
+    import pandas as pd
+
+    present = column.dropna() if wanted is None else pd.Series(list(wanted))
+    if not len(present):
         raise DataError("The input must have values in X; all are missing.")
-    if any(isinstance(value, str | bool | np.bool_) for value in present):
-        different = sorted(set(present), key=str)
-        return Values(
-            np.array(different, dtype=object), np.arange(float(len(different))), list(map(str, different)), True
-        )
-    numbers = np.unique(np.asarray(present, dtype=np.float64))
-    if wanted is not None or len(numbers) <= _FEW:
-        return Values(numbers, numbers, None, len(numbers) <= _FEW)
-    grid = _between(np.asarray(present, dtype=np.float64), n_grid)
+    is_number = present.dtype.kind in "iuf"  # a long column is not looked through value by value
+    if not is_number and any(isinstance(value, str | bool | np.bool_) for value in present.tolist()):
+        return _categories(sorted(set(present.tolist()), key=str), with_missing and wanted is None)
+    numbers = np.asarray(present, dtype=np.float64)
+    different = np.unique(numbers)
+    if wanted is not None or len(different) <= _FEW:
+        return Values(different, different, None, len(different) <= _FEW)
+    grid = _between(numbers, n_grid)
     return Values(grid, grid, None, False)
+
+
+def _categories(levels: list[Any], with_missing: bool) -> Values:
+    labels = list(map(str, levels))
+    if with_missing:
+        levels, labels = [*levels, None], [*labels, _MISSING]
+    return Values(np.array(levels, dtype=object), np.arange(float(len(levels))), labels, True)
 
 
 def _between(values: FloatArray, n_grid: int) -> FloatArray:

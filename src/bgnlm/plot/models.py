@@ -19,6 +19,7 @@ from bgnlm.plot.canvas import (
     axes_for,
     feature_text,
     height_of,
+    inches_of,
     label_axes,
     label_rows,
     legend,
@@ -28,6 +29,7 @@ from bgnlm.plot.canvas import (
     some_of,
     tidy,
     title,
+    title_of_rows,
     whole_ticks,
 )
 from bgnlm.plot.fits import one_search
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
     from bgnlm._typing import FloatArray
 
 _NARROWEST = 0.004  # share of the picture, of a column that is set off from its neighbours
-_NUMBERED = 0.035  # of one that has a number
+_SHARE = 0.775  # of the width of a figure, for axes that are not laid out yet
+_LETTER, _VALUES, _DIGIT, _GAP = 0.08, 0.8, 0.075, 0.06  # inches: of texts beside and above the columns
 _MOST_DOTS = 400
+_NAME_WIDTH = 37  # characters, of the name of a model: half of the picture
 _APART = 0.045  # share of the height, of labels
 
 
@@ -76,15 +80,16 @@ def model_space(
     used = [feature for feature in posterior.features if any(feature in one for one in each)]
     rows = used[: check_count(n_features, "n_features", low=1)]
     ax = axes_for(ax, (6.4, height_of(len(rows))))
-    title(ax, found.title, above=16.0)  # over the numbers of models
+    title_of_rows(ax, found.title)
     if not rows:
         return say(ax, "the only model found has an intercept alone")
     edges = np.append(0.0, np.cumsum(posterior.model_probabilities[:n]))
     for row, feature in enumerate(rows):
         ax.broken_barh(_runs(edges, [feature in one for one in each]), (row - 0.42, 0.84), color=BLUE, linewidth=0)
-    _set_off(ax, edges)
+    names = [feature_text(feature) for feature in rows]
+    _set_off(ax, edges, _inches(ax, names))
     tidy(ax)
-    label_rows(ax, [feature_text(feature) for feature in rows])
+    label_rows(ax, names)
     row_values(ax, [f"{posterior.probability_of(feature):.2f}" for feature in rows], "probability")
     ax.set_xlim(0.0, edges[-1] or 1.0)
     label_axes(ax, "posterior probability of the models, added up", "")
@@ -101,12 +106,18 @@ def _runs(edges: FloatArray, present: list[bool]) -> list[tuple[float, float]]:
     return [(float(edges[a]), float(edges[b] - edges[a])) for a, b in zip(starts, ends, strict=True)]
 
 
-def _set_off(ax: Axes, edges: FloatArray) -> None:
+def _inches(ax: Axes, names: list[str]) -> float:
+    """Return about how wide the columns are together, beside names of rows and values."""
+    return max(inches_of(ax) / _SHARE - _LETTER * max(map(len, names)) - _VALUES, 0.5)
+
+
+def _set_off(ax: Axes, edges: FloatArray, inches: float) -> None:
     """Draw lines between models, and number those that have room for it."""
     widths = np.diff(edges) / (edges[-1] or 1.0)
     wide = [float(edges[m + 1]) for m in range(len(widths)) if widths[m] >= _NARROWEST]
     ax.vlines(wide, 0.0, 1.0, transform=ax.get_xaxis_transform(), color=PALE, linewidth=0.6)
-    for m in np.flatnonzero(widths >= _NUMBERED).tolist():
+    numbered = [m for m in range(len(widths)) if widths[m] * inches >= _GAP + _DIGIT * len(str(m + 1))]
+    for m in numbered:
         ax.annotate(
             str(m + 1), (0.5 * float(edges[m] + edges[m + 1]), 1.0), (0, 2), xycoords=ax.get_xaxis_transform(),
             textcoords="offset points", ha="center", va="bottom", fontsize="small", color=DARK,
@@ -154,6 +165,7 @@ def front(model: Any, *, n_labels: int = 8, target: Any = None, ax: Axes | None 
     ax.plot(sizes[places], scores[places], color=BLUE, linewidth=1.4, drawstyle="steps-post")
     ax.plot(sizes[places], scores[places], "o", color=BLUE, label="best of its complexity")
     ax.plot(sizes[:1], scores[:1], "*", color=VERMILLION, markersize=13, label="most probable", zorder=4)
+    ax.margins(y=0.09)  # the name of the lowest is below it
     _name(ax, found.posterior, sizes, scores, places, check_count(n_labels, "n_labels"))
     tidy(ax, "both")
     whole_ticks(ax)
@@ -183,7 +195,8 @@ def _text(features: tuple[Any, ...]) -> str:
     """Write a model of one or two terms; of more, their number."""
     if len(features) > 2:
         return f"{len(features)} terms"
-    return " + ".join(feature_text(feature, 40) for feature in features) or "intercept alone"
+    width = _NAME_WIDTH if len(features) < 2 else (_NAME_WIDTH - 3) // 2
+    return " + ".join(feature_text(feature, width) for feature in features) or "intercept alone"
 
 
 def _name(ax: Axes, posterior: Any, sizes: FloatArray, scores: FloatArray, places: list[int], most: int) -> None:
@@ -194,11 +207,12 @@ def _name(ax: Axes, posterior: Any, sizes: FloatArray, scores: FloatArray, place
         if n_named >= most or last - scores[m] < _APART * span:
             continue
         left = bool(sizes[m] > middle)
-        ax.annotate(
+        named = ax.annotate(
             _text(posterior.features_of(m)), (float(sizes[m]), float(scores[m])),
             (-6 if left else 7, 3 if left else -4), textcoords="offset points",
             ha="right" if left else "left", va="bottom" if left else "top",
             fontsize="small", color=DARK, zorder=5, **PLAIN,
-            bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
+            bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
         )  # fmt: skip
+        named.set_in_layout(False)  # the picture keeps its size
         last, n_named = float(scores[m]), n_named + 1

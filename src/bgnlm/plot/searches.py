@@ -18,12 +18,12 @@ from bgnlm.plot.canvas import (
     label_axes,
     label_rows,
     legend,
+    legend_above,
     note,
     row_values,
     say,
     stroke,
     tidy,
-    title,
     whole_ticks,
 )
 from bgnlm.plot.fits import OneSearch, left_out, one_search, probable
@@ -65,7 +65,6 @@ def search(model: Any, *, by: str = "populations", target: Any = None, ax: Axes 
     found = one_search(model, target)
     history = found.diagnostics.history
     ax = axes_for(ax)
-    title(ax, found.title)
     whole = _whole(found)
     for number, chain in enumerate(history):
         at = [step.n_explored if by == "populations" else step.seconds for step in chain]
@@ -76,11 +75,13 @@ def search(model: Any, *, by: str = "populations", target: Any = None, ax: Axes 
             at, np.where(np.isfinite(mass), mass, np.nan), linewidth=1.4 if named else 0.7, markersize=4,
             label=f"chain {chain[0].chain}" if named else None, **style,
         )  # fmt: skip
-    ax.set_yscale("symlog", linthresh=_LINEAR)
+    if ax.dataLim.y0 > -_LINEAR:
+        ax.set_ylim(-_LINEAR, 0.05)
+    else:
+        ax.set_yscale("symlog", linthresh=_LINEAR)
+        ax.set_ylim(top=0.2)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
     ax.axhline(0.0, color=DARK, linewidth=0.8)
-    if ax.get_ylim()[0] > -_LINEAR:
-        ax.set_ylim(-_LINEAR, 0.05)
     tidy(ax, "y")
     label_axes(
         ax,
@@ -89,8 +90,8 @@ def search(model: Any, *, by: str = "populations", target: Any = None, ax: Axes 
     )
     if by == "populations":
         whole_ticks(ax)
-    legend(ax, loc="lower right")
-    note(ax, _words(found))
+    legend_above(ax)
+    note(ax, "; ".join(text for text in (found.title, _words(found)) if text))
     return ax
 
 

@@ -41,12 +41,19 @@ def expression(models: ModelAverage, form: str, response: str = "y", digits: int
         link = rf"\operatorname{{{models.family.link}}}" if form == "latex" else models.family.link
         left = f"{link}({mean})"
         return f"{left} = {_linear(*_model(models, 0), form, digits)}"
-    inverse = rf"\operatorname{{{models.family.link}}}^{{-1}}" if form == "latex" else f"inverse_{models.family.link}"
+    inverse = _inverse(models.family.link, form)
     terms = [
         (1.0, f"{_number(float(p), form, digits)}{_times(form)}{inverse}({_linear(*_model(models, m), form, digits)})")
         for m, p in enumerate(models.probabilities)
     ]
     return f"{mean} = {join_terms(terms)}"
+
+
+def _inverse(link: str, form: str) -> str:
+    """Name the inverse of a link."""
+    if link == "log":
+        return r"\exp" if form == "latex" else "exp"
+    return rf"\operatorname{{{link}}}^{{-1}}" if form == "latex" else f"inverse_{link}"
 
 
 def _mean(response: str, event: str | None, form: str) -> str:

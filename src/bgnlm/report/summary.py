@@ -36,7 +36,7 @@ def summarize_fit(
         *_components(posterior, average),
         *_models(posterior),
         "",
-        *_predictions(posterior, average, len(weight_errors) or _n_models(average)),
+        *_predictions(posterior, average, n_models_averaged(average, weight_errors)),
     ]
     if weight_errors.any():
         lines.append(
@@ -100,7 +100,10 @@ def _models(posterior: Posterior) -> list[str]:
     return lines
 
 
-def _n_models(average: ModelAverage) -> int:
+def n_models_averaged(average: ModelAverage, weight_errors: FloatArray = NO_ERRORS) -> int:
+    """Count models, each once: an average has one entry for every draw of weights and choice of hyperparameters."""
+    if len(weight_errors):
+        return len(weight_errors)
     return len(average) if average.latent is None else average.latent.n_models
 
 
