@@ -203,3 +203,13 @@ def test_hostile_names_do_nothing(see):
     if X.columns[1] in used:
         assert at(sight, "#prediction", "value")[0][0] == pytest.approx(model.predict(expected)[0], rel=PREDICTION)
     check_quiet(sight)
+
+
+def test_names_of_levels_are_inside_of_the_curve(see):
+    model, X, _ = fitted("gaussian")
+    sight = see(model.report(), width=375)
+    sight.set("kind", X["kind"].iloc[0])
+    ends = sight.page.eval_on_selector_all("#curve text", "all => all.map(one => one.getBoundingClientRect().right)")
+    box = sight.page.eval_on_selector("#curve", "one => one.getBoundingClientRect().right")
+    assert len(ends) > 3
+    assert max(ends) <= box

@@ -362,7 +362,8 @@
     const ticks = labelled ? line.filter((_, i) => i % every === 0).map(p => [p.x, p.label]) : niceTicks(x0, x1).map(x => [x, shown(x)]);
     for (const [x, text] of ticks) {
       const short = text.length > 10 ? `${text.slice(0, 9)}…` : text;
-      draw(svg, "text", { x: px(x), y: bottom + 18, "text-anchor": "middle" }, short);
+      const isLast = labelled && x === x1;  // half of it would be outside of the picture
+      draw(svg, "text", { x: px(x) + (isLast ? 10 : 0), y: bottom + 18, "text-anchor": isLast ? "end" : "middle" }, short);
     }
     const at = labelled ? control.querySelector("select").selectedIndex : values.get(keyOf(model, control));
     chosen.forEach((k, i) => {
