@@ -7,7 +7,7 @@ from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.search.mjmcmc import MjmcmcSettings
 
-Strategy = Literal["naive", "concave", "deep", "bayesian"]
+Strategy = Literal["conditional", "naive", "concave", "deep", "bayesian"]
 Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 # Up to so many columns all models are scored; beyond, sampling finds nearly all the mass in less time.
 MOST_GAUSSIAN = 20

@@ -78,6 +78,10 @@ def _places_to_shorten(feature: Feature) -> int:
     return 0 if is_shortest else n_operands
 
 
+def _is_smooth(transform: Transform) -> bool:
+    return transform.derivative is not None and transform.quantile is None
+
+
 class Generator:
     """Makes random features within limits."""
 
@@ -152,6 +156,31 @@ class Generator:
         except FeatureError:
             return None
         return made if made is not None and self.allows(made) else None
+
+    def some_inputs(self, rng: np.random.Generator) -> list[Feature]:
+        """As many different inputs as an operation puts together at most."""
+        n_inputs = len(self._inputs)
+        if n_inputs <= self._limits.max_width:
+            return list(self._inputs)
+        return [self._inputs[j] for j in rng.choice(n_inputs, self._limits.max_width, replace=False)]
+
+    def some_parents(self, rng: np.random.Generator, parents: Urn[Feature]) -> list[Feature]:
+        """As many different parents as an operation puts together at most, where that leaves room for one more."""
+        drawn = (parents.things[parents.draw(rng)] for _ in range(2 * self._limits.max_width))
+        shallow = dict.fromkeys(feature for feature in drawn if depth(feature) < self._limits.max_depth)
+        return list(shallow)[: self._limits.max_width]
+
+    def smooth_transform(self, rng: np.random.Generator) -> Transform | None:
+        """One that weights inside can be fitted through by gradients; None if there is none."""
+        for _ in range(_ATTEMPTS if self._transforms is not None else 0):
+            if _is_smooth(transform := self._transform(rng)):
+                return transform
+        return None
+
+    @staticmethod
+    def has_smooth_weights(feature: Feature) -> bool:
+        """Whether a feature is a projection through a function with a derivative."""
+        return isinstance(feature, Projection) and _is_smooth(feature.transform)
 
     def allows(self, feature: Feature) -> bool:
         """Whether a feature is within the limits."""

@@ -4,17 +4,17 @@ Every candidate costs one projection onto what the best model leaves unexplained
 paper; the other replacements are drawn as there, so that every feature keeps a positive probability.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from bgnlm._typing import BoolArray, FloatArray
 from bgnlm._validation import LARGEST
 from bgnlm.errors import FeatureError
-from bgnlm.features import Evaluator, Feature, learn_cut_points
+from bgnlm.features import Evaluator, Feature, Projection, learn_cut_points
 from bgnlm.kernels.families import row_terms
 from bgnlm.kernels.score_table import table_values
 from bgnlm.likelihood.gaussian_fit import GaussianPopulation
@@ -22,22 +22,15 @@ from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.search.explore import Models
 from bgnlm.search.generation import Urn, make_generator
 from bgnlm.search.problem import SearchProblem
+from bgnlm.search.pursuit import Pursuit, Unexplained
 
 _CACHED_BYTES = 2**27
 _INFORMATIVE = 1e-10  # share of the largest information of a row
+_STARTS = 2  # of weights that are fitted
 _LEFT = 1e-9  # share of a column outside the span of the model below which it adds nothing
 
 
 Gains = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-
-
-class Unexplained(NamedTuple):
-    """What a model leaves, in the metric of `root`: the residual as direction and norm, and a basis of the model."""
-
-    root: FloatArray
-    residual: FloatArray
-    norm: float
-    basis: FloatArray
 
 
 def unexplained(root: FloatArray, residual: FloatArray, columns: FloatArray) -> Unexplained:
@@ -91,26 +84,80 @@ class CandidateRanking:
     ) -> Iterator[Feature]:
         """Candidates by what they add to the best model and by what they explain alone, in turns."""
 
+        rest = self._rest(best_model, fit)
+
         def gains(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-            added = self._gains(models, len(best_model), self._rest(best_model, fit), columns)
+            added = self._gains(models, len(best_model), rest, columns)
             return added, self._gains(models, 0, self._null, columns)
 
-        yield from self.by(rng, parents, gains)
+        fitted: list[Feature] = []
+        if self._problem.config.projection_weights.strategy == "conditional":
+            yield from self._fitted_again(rng, best_model)
+            fitted = list(self._fitted(rng, rest, parents))
+        yield from self.by(rng, parents, gains, fitted)
 
-    def by(self, rng: np.random.Generator, parents: Urn[Feature], gains: Gains) -> Iterator[Feature]:
-        """Candidates by the nats they add to a model and those they add to nothing, in turns."""
-        candidates, columns = self._candidates(rng, parents)
+    def by(
+        self, rng: np.random.Generator, parents: Urn[Feature], gains: Gains, others: Sequence[Feature] = ()
+    ) -> Iterator[Feature]:
+        """Candidates, `others` among them, by the nats they add to a model and those they add to nothing, in turns."""
+        candidates, columns = self._candidates(rng, parents, others)
         if candidates:
             costs = np.array([self._problem.cost(candidate) for candidate in candidates])
             added, alone = gains(columns)
             yield from best_of_both(added - costs, alone - costs, candidates)
 
-    def _candidates(self, rng: np.random.Generator, parents: Urn[Feature]) -> tuple[list[Feature], FloatArray]:
+    def _fitted(self, rng: np.random.Generator, rest: Unexplained, parents: Urn[Feature]) -> Iterator[Feature]:
+        """Projections of inputs and of features, with weights that explain what a model leaves."""
+        pursuit = self._pursuit(rest)
+        for operands in (self._generator.some_inputs(rng), self._generator.some_parents(rng, parents)):
+            transform = self._generator.smooth_transform(rng)
+            usable = [operand for operand in operands if self._is_usable(operand)]
+            if transform is None or len(usable) < 2:
+                continue
+            starts = rng.normal(size=(_STARTS, 1 + len(usable))) / np.sqrt(len(usable))
+            feature = pursuit.best(transform, usable, starts)
+            if feature is not None and self._generator.allows(feature):
+                yield feature
+
+    def _fitted_again(self, rng: np.random.Generator, best_model: Sequence[Feature]) -> Iterator[Feature]:
+        """One projection of a model with weights that explain what the rest of the model leaves."""
+        places = [k for k, feature in enumerate(best_model) if self._generator.has_smooth_weights(feature)]
+        if places:
+            place = places[int(rng.random() * len(places))]
+            projection = best_model[place]
+            assert isinstance(projection, Projection)
+            others = [*best_model[:place], *best_model[place + 1 :]]
+            again = self._pursuit(self._rest(others, None)).again(projection)
+            if again is not None:
+                yield again
+
+    def _pursuit(self, rest: Unexplained) -> Pursuit:
+        problem, n_obs = self._problem, self._problem.n_obs
+
+        def log_gain(share: float) -> tuple[float, float]:
+            if problem.is_gaussian:
+                return -0.5 * n_obs * math.log1p(-share), 0.5 * n_obs / (1.0 - share)
+            full = 0.5 * n_obs / float(self._likelihood.weights.sum()) * rest.norm**2
+            return full * share, full
+
+        settings = problem.config.projection_weights
+        return Pursuit(
+            self._evaluator, self._likelihood.weights, rest, log_gain, problem.cost, settings.weight_variance
+        )
+
+    def _is_usable(self, operand: Feature) -> bool:
+        return bool(can_enter_models(self._evaluator.column(operand)[:, None])[0])
+
+    def _candidates(
+        self, rng: np.random.Generator, parents: Urn[Feature], others: Sequence[Feature]
+    ) -> tuple[list[Feature], FloatArray]:
         """Random features, one to three operations from their parents, with columns that can enter a model.
 
         What a longer one is made of is a candidate too.
         """
         made: dict[Feature, FloatArray] = {}
+        for feature in others:
+            self._evaluate(feature, made)
         n_made, n_wanted = 0, self._problem.config.n_candidates
         while n_made < n_wanted:
             feature = None

@@ -257,7 +257,7 @@ def _check_keep(problem: SearchProblem) -> None:
 
 def _check_derivatives(problem: SearchProblem) -> None:
     settings = problem.config.projection_weights
-    if settings.strategy == "naive" or settings.without_gradient == "search":
+    if settings.strategy in ("conditional", "naive") or settings.without_gradient == "search":
         return
     lacking = [g.name for g in problem.transforms if g.derivative is None or g.quantile is not None]
     if lacking:

@@ -65,7 +65,7 @@ class WeightSetter:
     def _projected(self, transform: Transform, operands: Sequence[Feature]) -> Projection | None:
         # In canonical order, so that not even rounding depends on the order in which they came.
         operands = sorted(operands, key=sort_key)
-        if self._settings.strategy == "naive":
+        if self._settings.strategy in ("conditional", "naive"):
             coefficients = self._naive(operands)
             if coefficients is None:
                 return None

@@ -1,0 +1,168 @@
+"""Projections whose weights explain what a model leaves: a fifth strategy, beyond those of section 2.1.1.
+
+The paper's strategies fit weights as if a projection were alone. Beside the features of a good model other weights
+explain more: those for which g(alpha_0 + sum alpha_k F_k) explains most of the residual, as in projection pursuit
+regression (Friedman and Stuetzle 1981) and in the units of a neural network. Operands that explain less than they cost
+are left out again.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bgnlm._typing import FloatArray
+from bgnlm.features import Evaluator, Feature, Transform, project
+from bgnlm.features.gradients import WeightFunction
+from bgnlm.features.nodes import Projection, sort_key
+from bgnlm.search.fisher_scoring import Expansion, minimise
+
+_FEWEST = 2  # operands of a projection
+_LARGEST_SHARE = 1.0 - 1e-12
+
+
+class Unexplained(NamedTuple):
+    """What a model leaves, in the metric of `root`: the residual as direction and norm, and a basis of the model."""
+
+    root: FloatArray
+    residual: FloatArray
+    norm: float
+    basis: FloatArray
+
+
+class Pursuit:
+    """Fits projections to what a model leaves.
+
+    Parameters
+    ----------
+    evaluator, sample_weight
+        The data: one weight above 0 for each row.
+    rest
+        What the model leaves of them.
+    log_gain
+        Nats that explaining a share of that is worth, and their derivative.
+    cost
+        Nats of prior that a feature costs.
+    variance
+        Of a normal prior of the weights, for operands that are standardised.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        sample_weight: FloatArray,
+        rest: Unexplained,
+        log_gain: Callable[[float], tuple[float, float]],
+        cost: Callable[[Feature], float],
+        variance: float,
+    ) -> None:
+        self._evaluator = evaluator
+        self._sample_weight = sample_weight
+        self._rest = rest
+        self._log_gain = log_gain
+        self._cost = cost
+        self._precision = 1.0 / variance
+
+    def best(self, transform: Transform, operands: Sequence[Feature], starts: FloatArray) -> Projection | None:
+        """Return the projection of some of the operands that is worth most; None if there is none.
+
+        Parameters
+        ----------
+        transform
+            g, which has a derivative.
+        operands
+            What may be in the projection; they have finite columns.
+        starts
+            Weights to start from, an intercept first, for operands that are standardised.
+        """
+        operands = sorted(operands, key=sort_key)
+        whole = _structure(transform, operands)
+        function = self._function(whole)
+        found = [self._optimised(function, weights) for weights in starts]
+        loss, weights = min(found, key=lambda one: one[0])
+        if not math.isfinite(loss):
+            return None
+        while len(operands) > _FEWEST:
+            k = self._least_useful(function, weights)
+            fewer = [*operands[:k], *operands[k + 1 :]]
+            part = _structure(transform, fewer)
+            smaller = self._function(part)
+            loss_without, without = self._optimised(smaller, np.delete(weights, k + 1))
+            if loss_without - loss >= self._cost(whole) - self._cost(part):
+                break
+            operands, whole, function, loss, weights = fewer, part, smaller, loss_without, without
+        return _projection(function, weights)
+
+    def again(self, projection: Projection) -> Projection | None:
+        """Return a projection with better weights; its own model is the one without it."""
+        function = self._function(projection)
+        return _projection(function, self._optimised(function, function.start)[1])
+
+    def _function(self, projection: Projection) -> WeightFunction:
+        return WeightFunction(projection, self._evaluator, self._sample_weight, every_layer=False)
+
+    def _optimised(self, function: WeightFunction, weights: FloatArray) -> tuple[float, FloatArray]:
+        return minimise(lambda at: self._expansion(function, at), weights, 0)
+
+    def _least_useful(self, function: WeightFunction, weights: FloatArray) -> int:
+        """The operand without which the loss is least, other weights being as they are."""
+        losses = []
+        for k in range(1, len(weights)):
+            without = weights.copy()
+            without[k] = 0.0
+            losses.append(self._loss(function.value(without), without))
+        return int(np.argmin(losses))
+
+    def _loss(self, column: FloatArray, weights: FloatArray) -> float:
+        left, square = self._left(column)
+        if not square > 0.0:
+            return math.inf
+        share = float(self._rest.residual @ left) ** 2 / square
+        return 0.5 * self._precision * float(weights @ weights) - self._log_gain(min(share, _LARGEST_SHARE))[0]
+
+    def _left(self, column: FloatArray) -> tuple[FloatArray, float]:
+        """What the model does not explain of a column, and its square."""
+        rest = self._rest
+        weighted = rest.root * column
+        with np.errstate(all="ignore"):  # a column that is not finite is refused by its square
+            left = weighted - rest.basis @ (rest.basis.T @ weighted)
+            return left, float(left @ left)
+
+    def _expansion(self, function: WeightFunction, weights: FloatArray) -> Expansion:
+        """Minus the nats gained, with the curvature of least squares whose linear part is solved for."""
+        rest = self._rest
+        column, gradient = function.value_and_gradient(weights)
+        left, square = self._left(column)
+        nowhere = Expansion(math.inf, np.zeros_like(weights), np.eye(len(weights)))
+        if not (0.0 < square < math.inf):
+            return nowhere
+        along = float(rest.residual @ left)
+        slope = along / square  # of the regression of the residual on what is left of the column
+        share = min(along * slope, _LARGEST_SHARE)
+        weighted = gradient * rest.root
+        with np.errstate(all="ignore"):
+            weighted -= (weighted @ rest.basis) @ rest.basis.T
+            overlap = weighted @ left
+            weighted_residual = weighted @ rest.residual
+            curvature = slope**2 * (weighted @ weighted.T - np.outer(overlap, overlap) / square)
+        gained, derivative = self._log_gain(share)
+        ascent = 2.0 * slope * (weighted_residual - slope * overlap)
+        loss = 0.5 * self._precision * float(weights @ weights) - gained
+        first = self._precision * weights - derivative * ascent
+        second = 2.0 * derivative * curvature
+        second[np.diag_indices_from(second)] += self._precision
+        if not (math.isfinite(loss) and np.isfinite(first).all() and np.isfinite(second).all()):
+            return nowhere
+        return Expansion(loss, first, second)
+
+
+def _structure(transform: Transform, operands: Sequence[Feature]) -> Projection:
+    """A projection with some weights."""
+    return project(transform, operands, [1.0] * len(operands), 0.0)
+
+
+def _projection(function: WeightFunction, weights: FloatArray) -> Projection | None:
+    feature = function.feature(weights)
+    assert feature is None or isinstance(feature, Projection)
+    return feature
