@@ -19,6 +19,8 @@ from bgnlm.features.nodes import Projection, sort_key
 from bgnlm.search.fisher_scoring import Expansion, minimise
 
 _FEWEST = 2  # operands of a projection
+_MUCH = 3.0  # nats
+_ROWS_FOR_A_WEIGHT = 5.0
 _LARGEST_SHARE = 1.0 - 1e-12
 
 
@@ -92,12 +94,19 @@ class Pursuit:
             if loss_without - loss >= self._cost(whole) - self._cost(part):
                 break
             operands, whole, function, loss, weights = fewer, part, smaller, loss_without, without
-        return _projection(function, weights)
+        return _projection(function, weights) if self._is_supported(function, weights) else None
 
     def again(self, projection: Projection) -> Projection | None:
-        """Return a projection with better weights; its own model is the one without it."""
+        """Return a projection of the model with weights that are much better; None if there are none.
+
+        The model of this pursuit is the one without the projection. Weights that are a little better would make several
+        features of one, which share its probability.
+        """
         function = self._function(projection)
-        return _projection(function, self._optimised(function, function.start)[1])
+        before = self._loss(function.value(function.start), function.start)
+        after, weights = self._optimised(function, function.start)
+        is_better = before - after > _MUCH and self._is_supported(function, weights)
+        return _projection(function, weights) if is_better else None
 
     def _function(self, projection: Projection) -> WeightFunction:
         return WeightFunction(projection, self._evaluator, self._sample_weight, every_layer=False)
@@ -113,6 +122,12 @@ class Pursuit:
             without[k] = 0.0
             losses.append(self._loss(function.value(without), without))
         return int(np.argmin(losses))
+
+    def _is_supported(self, function: WeightFunction, weights: FloatArray) -> bool:
+        """Whether there are enough rows for the weights: with so many, one or two can always be told from the rest."""
+        left, square = self._left(function.value(weights))
+        n_rows = square**2 / float(np.square(left) @ np.square(left))
+        return n_rows >= _ROWS_FOR_A_WEIGHT * len(weights)
 
     def _loss(self, column: FloatArray, weights: FloatArray) -> float:
         left, square = self._left(column)
