@@ -38,7 +38,7 @@ def predict(
     n_chains: int,
     seed: int,
     *,
-    strategy: str = "naive",
+    strategy: str | None = None,
     is_linear: bool = False,
     is_filtered: bool = True,
     transforms: Any = None,

@@ -211,19 +211,21 @@ def estimator(
     n_inputs: int,
     n_chains: int,
     seed: int,
-    strategy: str = "naive",
+    strategy: str | None = None,
     is_linear: bool = False,
     transforms: Any = None,
 ) -> BGNLMRegressor | BGNLMClassifier:
     """BGNLM, or BGLM if it is linear, with the settings of an example; `transforms` for G in place of the default's."""
     kind = BGNLMClassifier if recipe.family == "binomial" else BGNLMRegressor
-    settings: dict[str, Any] = {"n_chains": n_chains, "random_state": seed, "projection_weights": strategy}
+    settings: dict[str, Any] = {"n_chains": n_chains, "random_state": seed}
     if score in OURS:
+        settings |= {} if strategy is None else {"projection_weights": strategy}
         settings |= {"penalty": "predict"} if score == "predict" else {}
         settings |= {} if transforms is None else {"transforms": transforms}
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)
-    settings |= {"transforms": recipe.transforms[score], **recipe.priors[score]}
+    settings |= {"transforms": recipe.transforms[score], "projection_weights": strategy or "naive"}
+    settings |= recipe.priors[score]
     if strategy == "bayesian":  # a model takes as many fits as there are draws of its weights
         recipe = replace(recipe, n_final_steps=300, min_models=0, n_averaged=300)
     return kind(**settings, search=_linear(recipe, n_inputs) if is_linear else _search(recipe, score, search))

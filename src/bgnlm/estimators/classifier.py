@@ -76,7 +76,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         coefficient_prior: str | CoefficientPrior = "auto",
         penalty: str | float | ModelPrior = "bic",
         max_depth: int = 5,
-        projection_weights: Any = "naive",
+        projection_weights: Any = "conditional",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

@@ -47,9 +47,10 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         D: how deep functions and products may be nested; 0 for linear models. A `search` with limits on the depth
         overrides it.
     projection_weights
-        How weights inside projections are set: "naive", by maximum likelihood of the weighted sum as linear predictor;
-        "concave", of the function of it; "deep", over the weights of all layers; "bayesian" averages over them instead;
-        or `bgnlm.search.ProjectionWeights`.
+        How weights inside projections are set: "conditional", by what the best model leaves unexplained; or as in the
+        paper, "naive", by maximum likelihood of the weighted sum as linear predictor; "concave", of the function of it;
+        "deep", over the weights of all layers; "bayesian" averages over them instead; or
+        `bgnlm.search.ProjectionWeights`.
     latent
         Latent components that models can have, for example ``[AR1("time"), Grouped("subject")]``; see `bgnlm.latent`.
         The columns they name are no inputs, unless `keep` has them.
@@ -161,7 +162,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         penalty: str | float | ModelPrior = "bic",
         noise_floor: float = 0.0,
         max_depth: int = 5,
-        projection_weights: Any = "naive",
+        projection_weights: Any = "conditional",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

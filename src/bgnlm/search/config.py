@@ -91,10 +91,13 @@ class ProjectionWeights:
     Parameters
     ----------
     strategy
-        "naive": maximum likelihood of alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum
-        likelihood of b_0 + b_1 g(...) as linear predictor, weights inside the F_k as they are. "deep": the same over
-        the weights of all layers. "bayesian": weights of all layers are parameters, independent N(0, weight_variance)
-        for operands that are standardised; the marginal likelihoods of models are averages over them.
+        "conditional": informed replacements have the weights for which the projection explains most of what the best
+        model leaves, of at most `max_width` operands those that are worth their price; other projections are "naive",
+        as are all where there are latent components. The others are the paper's. "naive": maximum likelihood of
+        alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum likelihood of b_0 + b_1 g(...) as
+        linear predictor, weights inside the F_k as they are. "deep": the same over the weights of all layers.
+        "bayesian": weights of all layers are parameters, independent N(0, weight_variance) for operands that are
+        standardised; the marginal likelihoods of models are averages over them.
     n_starts
         Optimisations of "concave" and "deep", of which the best is kept; "bayesian" shows a projection with the weights
         of "deep", and looks for modes from there. The first starts from the naive weights,
@@ -106,7 +109,7 @@ class ProjectionWeights:
         no derivative (indicators, cut points, functions of your own): "search" without gradients, or "refuse" such
         transforms.
     weight_variance
-        sigma_alpha^2 of "bayesian".
+        sigma_alpha^2 of "bayesian"; of "conditional", where weights are the most probable ones under that prior.
     tolerance
         "bayesian" draws weights until the Monte Carlo standard error of the log marginal likelihood is so small,
     n_weight_draws
@@ -124,7 +127,7 @@ class ProjectionWeights:
     4
     """
 
-    strategy: Strategy = "naive"
+    strategy: Strategy = "conditional"
     n_starts: int = 2
     literal: bool = False
     without_gradient: Literal["search", "refuse"] = "search"
@@ -173,7 +176,7 @@ class SearchConfig:
     transform_weights
         P_G: one weight for each transform; None for equal ones.
     projection_weights
-        How weights of projections are set; None for what an estimator says, or "naive".
+        How weights of projections are set; None for what an estimator says, or "conditional".
     informed
         Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
         and what they explain alone; 0 for the paper's algorithm.

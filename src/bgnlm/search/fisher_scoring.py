@@ -28,7 +28,9 @@ class Expansion(NamedTuple):
     curvature: FloatArray
 
 
-def minimise(expand: Callable[[FloatArray], Expansion], start: FloatArray, n_linear: int) -> tuple[float, FloatArray]:
+def minimise(
+    expand: Callable[[FloatArray], Expansion], start: FloatArray, n_linear: int, enough: float = ENOUGH
+) -> tuple[float, FloatArray]:
     """Return the smallest loss that was found, and its parameters.
 
     Parameters
@@ -39,6 +41,8 @@ def minimise(expand: Callable[[FloatArray], Expansion], start: FloatArray, n_lin
         Where to begin.
     n_linear
         The predictor is linear in so many of the first parameters: these can follow the others wherever they go.
+    enough
+        Steps end where they gain no more than this.
     """
     parameters, here = start, expand(start)
     relative = np.where(np.arange(len(start)) < n_linear, _OF_LINEAR, 1.0)
@@ -49,7 +53,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], start: FloatArray, n_lin
         scale = np.maximum(scale, _LEAST_SCALE * scale.max())
         step = np.linalg.solve(here.curvature + np.diag(damping * relative * scale), -here.slope)
         promised = -float(step @ (here.slope + 0.5 * here.curvature @ step))
-        if not promised > ENOUGH:
+        if not promised > enough:
             break
         there = expand(parameters + step)
         gained = here.loss - there.loss
@@ -58,7 +62,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], start: FloatArray, n_lin
             # Less where the expansion kept its promise, up to twice as much where it did not (Nielsen 1999).
             damping *= max(0.1, 1.0 - (2.0 * min(gained / promised, 1.0) - 1.0) ** 3)
             damping, growth = max(damping, _LEAST_DAMPING), _GROWTH
-            if gained < ENOUGH:
+            if gained < enough:
                 break
         else:
             damping, growth = damping * growth, 2.0 * growth

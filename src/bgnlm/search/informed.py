@@ -83,7 +83,6 @@ class CandidateRanking:
         parents: Urn[Feature],
     ) -> Iterator[Feature]:
         """Candidates by what they add to the best model and by what they explain alone, in turns."""
-
         rest = self._rest(best_model, fit)
 
         def gains(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,8 +155,8 @@ class CandidateRanking:
         What a longer one is made of is a candidate too.
         """
         made: dict[Feature, FloatArray] = {}
-        for feature in others:
-            self._evaluate(feature, made)
+        for other in others:
+            self._evaluate(other, made)
         n_made, n_wanted = 0, self._problem.config.n_candidates
         while n_made < n_wanted:
             feature = None

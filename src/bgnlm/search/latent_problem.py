@@ -48,8 +48,8 @@ def latent_models(likelihood: Likelihood, latent: Any, config: SearchConfig) -> 
         )
     if config.projection_weights is not None and config.projection_weights.strategy == "bayesian":
         raise SettingError(
-            "projection_weights must be 'naive', 'concave' or 'deep' where there are latent components or the offset "
-            "can be chosen; got 'bayesian'."
+            "projection_weights must be 'conditional', 'naive', 'concave' or 'deep' where there are latent components "
+            "or the offset can be chosen; got 'bayesian'."
         )
     if config.select_offset and not likelihood.offset.any():
         raise SettingError("select_offset is True, but there is no offset to choose. Give an offset.")

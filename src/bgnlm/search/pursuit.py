@@ -16,10 +16,11 @@ from bgnlm._typing import FloatArray
 from bgnlm.features import Evaluator, Feature, Transform, project
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.nodes import Projection, sort_key
-from bgnlm.search.fisher_scoring import Expansion, minimise
+from bgnlm.search.fisher_scoring import ENOUGH, Expansion, minimise
 
 _FEWEST = 2  # operands of a projection
 _MUCH = 3.0  # nats
+_ABOUT = 0.3  # nats that a step gains, while it is not decided which operands there are
 _ROWS_FOR_A_WEIGHT = 5.0
 _LARGEST_SHARE = 1.0 - 1e-12
 
@@ -81,7 +82,7 @@ class Pursuit:
         operands = sorted(operands, key=sort_key)
         whole = _structure(transform, operands)
         function = self._function(whole)
-        found = [self._optimised(function, weights) for weights in starts]
+        found = [self._optimised(function, weights, _ABOUT) for weights in starts]
         loss, weights = min(found, key=lambda one: one[0])
         if not math.isfinite(loss):
             return None
@@ -90,10 +91,11 @@ class Pursuit:
             fewer = [*operands[:k], *operands[k + 1 :]]
             part = _structure(transform, fewer)
             smaller = self._function(part)
-            loss_without, without = self._optimised(smaller, np.delete(weights, k + 1))
+            loss_without, without = self._optimised(smaller, np.delete(weights, k + 1), _ABOUT)
             if loss_without - loss >= self._cost(whole) - self._cost(part):
                 break
             operands, whole, function, loss, weights = fewer, part, smaller, loss_without, without
+        _, weights = self._optimised(function, weights)
         return _projection(function, weights) if self._is_supported(function, weights) else None
 
     def again(self, projection: Projection) -> Projection | None:
@@ -103,7 +105,7 @@ class Pursuit:
         features of one, which share its probability.
         """
         function = self._function(projection)
-        before = self._loss(function.value(function.start), function.start)
+        before = self.loss(function.value(function.start), function.start)
         after, weights = self._optimised(function, function.start)
         is_better = before - after > _MUCH and self._is_supported(function, weights)
         return _projection(function, weights) if is_better else None
@@ -111,8 +113,10 @@ class Pursuit:
     def _function(self, projection: Projection) -> WeightFunction:
         return WeightFunction(projection, self._evaluator, self._sample_weight, every_layer=False)
 
-    def _optimised(self, function: WeightFunction, weights: FloatArray) -> tuple[float, FloatArray]:
-        return minimise(lambda at: self._expansion(function, at), weights, 0)
+    def _optimised(
+        self, function: WeightFunction, weights: FloatArray, enough: float = ENOUGH
+    ) -> tuple[float, FloatArray]:
+        return minimise(lambda at: self.expansion(function, at), weights, 0, enough)
 
     def _least_useful(self, function: WeightFunction, weights: FloatArray) -> int:
         """The operand without which the loss is least, other weights being as they are."""
@@ -120,7 +124,7 @@ class Pursuit:
         for k in range(1, len(weights)):
             without = weights.copy()
             without[k] = 0.0
-            losses.append(self._loss(function.value(without), without))
+            losses.append(self.loss(function.value(without), without))
         return int(np.argmin(losses))
 
     def _is_supported(self, function: WeightFunction, weights: FloatArray) -> bool:
@@ -129,7 +133,8 @@ class Pursuit:
         n_rows = square**2 / float(np.square(left) @ np.square(left))
         return n_rows >= _ROWS_FOR_A_WEIGHT * len(weights)
 
-    def _loss(self, column: FloatArray, weights: FloatArray) -> float:
+    def loss(self, column: FloatArray, weights: FloatArray) -> float:
+        """Minus the nats that a column gains, and those of the prior of its weights."""
         left, square = self._left(column)
         if not square > 0.0:
             return math.inf
@@ -144,7 +149,7 @@ class Pursuit:
             left = weighted - rest.basis @ (rest.basis.T @ weighted)
             return left, float(left @ left)
 
-    def _expansion(self, function: WeightFunction, weights: FloatArray) -> Expansion:
+    def expansion(self, function: WeightFunction, weights: FloatArray) -> Expansion:
         """Minus the nats gained, with the curvature of least squares whose linear part is solved for."""
         rest = self._rest
         column, gradient = function.value_and_gradient(weights)
