@@ -1,4 +1,4 @@
-"""The paper's examples: ``python -m benchmarks.paper NAME --runs N --jobs J [--score paper|script|default|predict]``.
+"""The paper's examples: ``python -m benchmarks.paper NAME --runs N --jobs J [--score paper|script|default|...]``.
 
 Each run is a line of JSON in a file for its row in the folder `--out`; runs that are there are not done again, so
 delete the files of rows whose settings change. At the end, and with `--runs 0` at once, all that is there becomes
@@ -28,6 +28,9 @@ def main() -> int:
     """Run what is missing of an example, write its tables; the answer is 1 if runs failed."""
     arguments = parse_arguments()
     example = EXAMPLES[arguments.name]
+    if "ensemble" in arguments.score and example.kind not in ("classification", "regression"):
+        print(f"--score ensemble is for predictions, and {arguments.name} has none. Use default.", file=sys.stderr)
+        return 2
     cells: list[Cell] = []
     for score in arguments.score:
         cells += example.rows(score, arguments.search or example.search, arguments.chains)

@@ -13,6 +13,7 @@ from benchmarks.paper.settings import OURS, Score, Search
 from bgnlm.features import PRESETS
 
 Kind = Literal["classification", "regression", "detection", "frequency", "probability"]
+_BY_DEFAULT = (4,)  # chains of the library
 STRATEGIES = ("naive", "concave", "deep", "bayesian")
 
 
@@ -76,8 +77,9 @@ def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[
 
     def rows(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
         settings = settings_name(score, search)
-        # The library's default is four chains.
-        numbers = chains or ((1, 4) if score in OURS else (1, 32))
+        numbers = chains or {"default": (1, *_BY_DEFAULT), "predict": (1, *_BY_DEFAULT), "ensemble": (32,)}.get(
+            score, (1, 32)
+        )
         chosen = {"": next(iter(recipes.values()))} if score in OURS and example == "abalone" else recipes
         cells = [
             Cell(
@@ -90,6 +92,8 @@ def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[
             for ending, (recipe, transforms) in chosen.items()
             for n in numbers
         ]
+        if score == "ensemble":
+            return cells
         recipe = next(iter(recipes.values()))[0]
         linear = partial(predict, example, recipe, score, search, 1, is_linear=True)
         cells.append(
@@ -134,7 +138,7 @@ def _planets(example: str, target: str, numbers: tuple[int, ...]) -> Rows:
                 run=partial(find_planets, target, recipe, score, search, n, transforms=transforms),
             )
             for group, (recipe, transforms) in sets.items()
-            for n in chains or numbers
+            for n in chains or (_BY_DEFAULT if score in OURS else numbers)
         ]
         if example == "kepler":
             cells += [
@@ -154,7 +158,7 @@ def _planets(example: str, target: str, numbers: tuple[int, ...]) -> Rows:
 
 def _sigmoid(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
     """With the defaults there is one setting: depth 5, products allowed."""
-    settings = {"setting 1": 64} if score in OURS else {"setting 1": 64, "setting 2": 32, "setting 3": 32}
+    settings = {"setting 1": _BY_DEFAULT[0]} if score in OURS else {"setting 1": 64, "setting 2": 32, "setting 3": 32}
     return [
         Cell(
             example="sigmoid",
@@ -204,7 +208,7 @@ def _logic(score: Score, search: Search, chains: Sequence[int] | None) -> list[C
             run=partial(find_logic, model, score, search, n),
         )
         for model in models
-        for n in chains or (32,)
+        for n in chains or (_BY_DEFAULT if score in OURS else (32,))
     ]
 
 

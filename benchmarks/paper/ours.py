@@ -63,8 +63,9 @@ def predict(
         return model.fit(sample.X, sample.y)
 
     began = time.perf_counter()
-    if sample.is_classification and score not in OURS and n_chains > 1:
-        model = WeightedChains([chains(1, seed * n_chains + number) for number in range(n_chains)])
+    if n_chains > 1 and (score == "ensemble" or (sample.is_classification and score not in OURS)):
+        each = [chains(1, seed * n_chains + number) for number in range(n_chains)]
+        model = WeightedChains(each, is_equal=score == "ensemble")
         line = model.line
     else:
         model = chains(n_chains, seed)
@@ -79,22 +80,28 @@ def predict(
 
 
 class WeightedChains:
-    """Chains put together as in the paper, by the share u_b of the mass that each has found.
+    """Chains put together as in the paper, by the share u_b of the mass that each has found, or all alike.
 
     A model that several chains have found counts several times. Where the classes can be told apart with certainty, so
     that only its size counts for a model, that makes a difference: the union of the chains prefers the smallest models,
-    which few chains have found.
+    which few chains have found. Chains that are all alike are averaged even if one of them has found more than others.
     """
 
-    def __init__(self, chains: Sequence[Any]) -> None:
-        masses = np.array([chain.posterior_.log_mass for chain in chains])
+    def __init__(self, chains: Sequence[Any], *, is_equal: bool = False) -> None:
+        masses = np.array([0.0 if is_equal else chain.posterior_.log_mass for chain in chains])
         shares = np.exp(masses - masses.max())
         self.chains, self.shares = chains, (shares / shares.sum()).tolist()
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         """Weighted mean of the probabilities of the classes."""
-        both = zip(self.shares, self.chains, strict=True)
-        return np.asarray(sum(share * chain.predict_proba(X) for share, chain in both))
+        return self._mean([chain.predict_proba(X) for chain in self.chains])
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Weighted mean of the predictions."""
+        return self._mean([chain.predict(X) for chain in self.chains])
+
+    def _mean(self, predictions: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(np.tensordot(self.shares, np.array(predictions), 1))
 
     @property
     def line(self) -> dict[str, Any]:

@@ -117,6 +117,7 @@ class Generator:
         }
         if limits.max_depth == 0 or not sum(possible.values()):
             possible = {self._new_input: 1.0}
+        self.makes_projections = possible.get(self._projection, 0.0) > 0.0
         self._moves = list(possible)
         self._move_urn = list(accumulate(possible.values()))
 

@@ -90,7 +90,8 @@ class CandidateRanking:
             return added, self._gains(models, 0, self._null, columns)
 
         fitted: list[Feature] = []
-        if self._problem.config.projection_weights.strategy == "conditional":
+        is_conditional = self._problem.config.projection_weights.strategy == "conditional"
+        if is_conditional and self._generator.makes_projections:
             yield from self._fitted_again(rng, best_model)
             fitted = list(self._fitted(rng, rest, parents))
         yield from self.by(rng, parents, gains, fitted)
