@@ -21,7 +21,6 @@ from bgnlm.search.fisher_scoring import ENOUGH, Expansion, minimise
 _FEWEST = 2  # operands of a projection
 _MUCH = 3.0  # nats
 _ABOUT = 0.3  # nats that a step gains, while it is not decided which operands there are
-_ROWS_FOR_A_WEIGHT = 5.0
 _LARGEST_SHARE = 1.0 - 1e-12
 
 
@@ -128,10 +127,10 @@ class Pursuit:
         return int(np.argmin(losses))
 
     def _is_supported(self, function: WeightFunction, weights: FloatArray) -> bool:
-        """Whether there are enough rows for the weights: with so many, one or two can always be told from the rest."""
+        """Whether as many rows as weights are told from others: with so many, a few outliers always can be."""
         left, square = self._left(function.value(weights))
         n_rows = square**2 / float(np.square(left) @ np.square(left))
-        return n_rows >= _ROWS_FOR_A_WEIGHT * len(weights)
+        return n_rows >= len(weights)
 
     def loss(self, column: FloatArray, weights: FloatArray) -> float:
         """Minus the nats that a column gains, and those of the prior of its weights."""
