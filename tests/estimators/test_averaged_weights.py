@@ -218,7 +218,7 @@ def test_without_projections_there_is_nothing_to_average_over(changes):
         ({"tolerance": float("nan")}, "tolerance"),
         ({"n_weight_draws": 10}, "n_weight_draws must be 100 or more; got 10"),
         ({"sampler": "x"}, "sampler must be one of 'importance', 'prior'; got 'x'"),
-        ({"strategy": "Bayesian"}, "strategy must be one of 'conditional', 'naive', 'concave', 'deep', 'bayesian'; got 'Bayesian'"),
+        ({"strategy": "Bayesian"}, "strategy must be one of 'naive', 'concave', .*, 'conditional'; got 'Bayesian'"),
     ],
 )
 def test_settings_that_are_not_allowed(settings, message):

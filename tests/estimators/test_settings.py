@@ -55,7 +55,7 @@ BOTH = [
     (
         "projection_weights",
         "fast",
-        "projection_weights must be one of 'conditional', 'naive', 'concave', 'deep', 'bayesian'; got 'fast'",
+        "projection_weights must be one of 'naive', 'concave', 'deep', 'bayesian', 'conditional'; got 'fast'",
     ),
     ("latent", ["AR1"], "latent must have components: .*got 'AR1'"),
     ("latent", "AR1", "latent must be a list of components; got 'AR1'"),

@@ -148,7 +148,7 @@ def test_defaults():
         n_draws=100,
         n_averaged=300,
         limits=Limits(max_depth=5),
-        projection_weights=ProjectionWeights(strategy="conditional"),
+        projection_weights=ProjectionWeights(strategy="naive"),
     )
     assert found.cost(parse("sin(x1)*x2")) == pytest.approx(2 * np.log(20) + 3 * np.log(3))
 

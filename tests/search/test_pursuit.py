@@ -7,11 +7,21 @@ import pandas as pd
 import pytest
 
 from bgnlm import SearchConfig, find_features
-from bgnlm.features import Evaluator, Feature, Input, Projection, get_transform, operation_count, parse, project
+from bgnlm.features import (
+    Evaluator,
+    Feature,
+    Input,
+    Projection,
+    Transform,
+    get_transform,
+    operation_count,
+    parse,
+    project,
+)
 from bgnlm.features.gradients import WeightFunction
 from bgnlm.search import MoveProbabilities, ProjectionWeights
 from bgnlm.search.config import Limits
-from bgnlm.search.generation import Generator, Urn
+from bgnlm.search.generation import Generator, Urn, has_slope_at_zero
 from bgnlm.search.informed import unexplained
 from bgnlm.search.pursuit import Pursuit
 
@@ -71,13 +81,30 @@ def test_the_loss_is_that_of_least_squares_and_has_its_derivatives(name: str) ->
     expected = 0.5 * N_ROWS * math.log(after / before) + 0.5 * float(at @ at) / variance
     expansion = pursuit.expansion(function, at)
     assert expansion.loss == pytest.approx(expected, rel=1e-9)
-    assert pursuit.loss(column, at) == pytest.approx(expected, rel=1e-9)
+    assert pursuit.gain(column) == pytest.approx(0.5 * N_ROWS * math.log(before / after), rel=1e-9)
     for k in range(len(at)):
         step = np.zeros(len(at))
         step[k] = 1e-5
-        upper, lower = (pursuit.loss(function.value(at + sign * step), at + sign * step) for sign in (1, -1))
+        upper, lower = (pursuit.expansion(function, at + sign * step).loss for sign in (1, -1))
         assert expansion.slope[k] == pytest.approx((upper - lower) / 2e-5, rel=1e-4, abs=1e-3)
-    assert np.linalg.eigvalsh(expansion.curvature).min() > 0.0
+    # Gauss and Newton: squares of the derivatives of the residual, whose linear part is solved for.
+    design = np.column_stack([np.ones(N_ROWS), X[:, [0, 3]]])
+    jacobian = np.column_stack(
+        [
+            (_residual(y, design, function.value(at + h)) - _residual(y, design, function.value(at - h))) / 2e-5
+            for h in 1e-5 * np.eye(len(at))
+        ]
+    )
+    # The part of Kaufman's approximation: what the columns of the model and of the projection explain is left out.
+    whole = np.linalg.qr(np.column_stack([design, column]))[0]
+    jacobian -= whole @ (whole.T @ jacobian)
+    gauss_newton = N_ROWS / after * jacobian.T @ jacobian + np.eye(len(at)) / variance
+    assert expansion.curvature == pytest.approx(gauss_newton, rel=1e-3, abs=1e-3 * gauss_newton.max())
+
+
+def _residual(y: np.ndarray, design: np.ndarray, column: np.ndarray) -> np.ndarray:
+    whole = np.column_stack([design, column])
+    return np.asarray(y - whole @ np.linalg.lstsq(whole, y, rcond=None)[0])
 
 
 def test_it_finds_what_is_there_and_leaves_out_what_is_not() -> None:
@@ -110,6 +137,55 @@ def test_a_projection_that_tells_one_row_from_the_rest_is_refused() -> None:
     assert all(pursuit.best(TANH, INPUTS[:2], starts(2, seed)) is None for seed in range(5))
 
 
+def test_rows_count_by_their_weights() -> None:
+    X = inputs()[:40]
+    y = response(inputs())[:40]
+    often = np.where(np.arange(40) < 3, 40.0, 1e-6)  # three rows that were seen forty times
+    copies = np.repeat(np.arange(40), often.astype(int))
+    start = project(TANH, INPUTS[1:3], [1.0, 1.0], 0.0)
+    found = []
+    for rows, weights in ((np.arange(40), often), (copies, np.ones(len(copies)))):
+        root = np.sqrt(weights)
+        rest = unexplained(root, root * y[rows], np.empty((len(rows), 0)))
+        pursuit = Pursuit(Evaluator(X[rows], NAMES), weights, rest, log_gain, cost, 100.0)
+        function = WeightFunction(start, Evaluator(X[rows], NAMES), weights, every_layer=False)
+        found.append((pursuit.gain(function.value(np.ones(3))), pursuit._is_supported(function, np.ones(3))))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-3)
+    assert found[0][1] is found[1][1] is True
+
+
+@pytest.mark.parametrize(("n_told", "is_supported"), [(2, False), (4, True)])
+def test_rows_that_are_told_from_the_rest_are_as_many_as_weights(n_told: int, is_supported: bool) -> None:
+    X = np.zeros((N_ROWS, len(NAMES)))
+    X[:n_told, :2] = 1.0
+    X[n_told:, :2] = 1e-3 * inputs()[n_told:, :2]
+    pursuit = pursuit_of(X, X[:, 0] + 0.01 * inputs()[:, 5], [])
+    function = WeightFunction(
+        project(TANH, INPUTS[:2], [1.0, 1.0], 0.0), Evaluator(X, NAMES), np.ones(N_ROWS), every_layer=False
+    )
+    assert pursuit._is_supported(function, function.start) is is_supported
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e-90, 1.0, 1e90])
+def test_the_scale_of_a_function_does_not_matter(unit: float) -> None:
+    X = inputs()
+    scaled = Transform("scaled", lambda x: unit * np.tanh(x), derivative=lambda x: unit / np.cosh(x) ** 2)
+    found = pursuit_of(X, response(X), [0]).best(scaled, INPUTS, starts(len(INPUTS)))
+    assert found is not None
+    assert set(found.operands) == {Input("b"), Input("c")}
+
+
+def test_a_function_that_is_no_good_is_not_fitted() -> None:
+    slopes = [
+        lambda x: 3 * x**2 if x > 0 else 0.0,
+        lambda _: np.ones(7),
+        lambda x: 1 / (x - x),
+        lambda x: np.sqrt(-1.0 - x),
+    ]
+    assert not any(has_slope_at_zero(Transform("own", np.tanh, derivative=slope)) for slope in slopes)
+    assert has_slope_at_zero(Transform("own", lambda x: 2 * x, derivative=lambda _: 2.0))
+
+
 def test_better_weights_replace_worse_ones_and_the_best_stay() -> None:
     X = inputs()
     pursuit = pursuit_of(X, response(X), [0])
@@ -118,6 +194,8 @@ def test_better_weights_replace_worse_ones_and_the_best_stay() -> None:
     assert better is not None
     assert abs(np.corrcoef(*(Evaluator(X, NAMES).column(f) for f in (better, TRUTH)))[0, 1]) > 0.999
     assert pursuit.again(better) is None
+    # A prior that draws weights to 0 is no reason for weights that explain less.
+    assert pursuit_of(X, response(X), [0], variance=0.01).again(TRUTH) is None
 
 
 def generator(*names: str, limits: Limits | None = None) -> Generator:
@@ -129,10 +207,14 @@ def generator(*names: str, limits: Limits | None = None) -> Generator:
 def test_functions_with_a_pole_or_a_cut_point_are_not_fitted() -> None:
     rng = np.random.default_rng(5)
     made = generator("inverse", "cbrt_abs", "sqrt_abs", "above_median", "sigmoid")
-    names = {transform.name for _ in range(200) if (transform := made.smooth_transform(rng)) is not None}
-    assert names == {"sigmoid"}
-    assert generator("inverse", "above_median").smooth_transform(rng) is None
-    assert generator().smooth_transform(rng) is None
+    assert {transform.name for _ in range(20) if (transform := made.transform_to_fit(rng))} == {"sigmoid"}
+    assert generator("inverse", "above_median").transform_to_fit(rng) is None
+    assert generator().transform_to_fit(rng) is None
+    assert made.can_be_fitted(parse("sigmoid(1 + 2*a - b)"))
+    assert not made.can_be_fitted(parse("inverse(1 + 2*a - b)"))
+    assert not made.can_be_fitted(parse("tanh(1 + 2*a - b)"))  # not in G
+    assert not made.can_be_fitted(parse("sigmoid(1 + a + b + c + d + e)"))  # too wide
+    assert not made.can_be_fitted(parse("a*b"))
 
 
 def test_operands_are_different_within_the_limits() -> None:

@@ -304,7 +304,7 @@ def test_weights_may_cost_less():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"strategy": "fast"}, "strategy must be one of 'conditional', 'naive', 'concave', 'deep', 'bayesian'; got 'fast'"),
+        ({"strategy": "fast"}, "strategy must be one of 'naive', 'concave', .*, 'conditional'; got 'fast'"),
         ({"n_starts": 0}, "n_starts must be 1 or more; got 0"),
         ({"literal": 1}, "literal must be True or False; got 1"),
         ({"without_gradient": "never"}, "without_gradient must be one of 'search', 'refuse'"),

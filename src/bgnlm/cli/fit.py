@@ -71,9 +71,9 @@ def _add_model(group: Any) -> None:
     group.add_argument("--noise-floor", type=number(0.0, 1.0), default=0.0, metavar="X", help="as a share of sd(y)")
     group.add_argument(
         "--projection-weights",
-        choices=("conditional", "naive", "concave", "deep", "bayesian"),
-        default="conditional",
-        help="how they are fitted: to what the best model leaves, or as in the paper; bayesian averages over them",
+        choices=("naive", "concave", "deep", "bayesian", "conditional"),
+        default="naive",
+        help="how they are fitted; bayesian averages over them, conditional fits what the best model leaves",
     )
     group.add_argument(
         "--latent",

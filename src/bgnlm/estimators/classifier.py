@@ -66,7 +66,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
     >>> model.sample_predictive(new, n_draws=100, random_state=1).shape
     (100, 2)
     >>> model.score(X, y)
-    0.8
+    0.81
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class BGNLMClassifier(ClassifierMixin, BGNLMEstimator):  # type: ignore[misc]
         coefficient_prior: str | CoefficientPrior = "auto",
         penalty: str | float | ModelPrior = "bic",
         max_depth: int = 5,
-        projection_weights: Any = "conditional",
+        projection_weights: Any = "naive",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

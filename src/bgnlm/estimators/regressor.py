@@ -47,9 +47,9 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         D: how deep functions and products may be nested; 0 for linear models. A `search` with limits on the depth
         overrides it.
     projection_weights
-        How weights inside projections are set: "conditional", by what the best model leaves unexplained; or as in the
-        paper, "naive", by maximum likelihood of the weighted sum as linear predictor; "concave", of the function of it;
-        "deep", over the weights of all layers; "bayesian" averages over them instead; or
+        How weights inside projections are set: "naive", by maximum likelihood of the weighted sum as linear predictor;
+        "concave", of the function of it; "deep", over the weights of all layers; "bayesian" averages over them instead;
+        "conditional" also fits some to what the best model leaves, which predicts better; or
         `bgnlm.search.ProjectionWeights`.
     latent
         Latent components that models can have, for example ``[AR1("time"), Grouped("subject")]``; see `bgnlm.latent`.
@@ -162,7 +162,7 @@ class BGNLMRegressor(RegressorMixin, BGNLMEstimator):  # type: ignore[misc]
         penalty: str | float | ModelPrior = "bic",
         noise_floor: float = 0.0,
         max_depth: int = 5,
-        projection_weights: Any = "conditional",
+        projection_weights: Any = "naive",
         latent: Sequence[Any] = (),
         keep: Iterable[str | Feature] = (),
         missing: str = "raise",

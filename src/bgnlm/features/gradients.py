@@ -5,7 +5,7 @@ centred, and of standard deviation 1 whatever the weights inside them are. This 
 magnitude, and a prior on them means the same in every layer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
@@ -242,11 +242,20 @@ class _Transformed(_Inner):
         if self._transform.quantile is not None:
             return self._whole.cut(self._transform, argument)
         # Functions take one column, of any length.
-        return np.array(self._transform.function(argument.ravel()), dtype=np.float64).reshape(argument.shape)
+        return self._applied(self._transform.function, argument.ravel()).reshape(argument.shape)
 
     def _slope(self, argument: FloatArray) -> FloatArray:
         assert self._transform.derivative is not None
-        return np.asarray(self._transform.derivative(argument), dtype=np.float64)
+        return self._applied(self._transform.derivative, argument)
+
+    def _applied(self, function: Callable[..., Any], argument: FloatArray) -> FloatArray:
+        try:
+            return np.array(np.broadcast_to(function(argument), argument.shape), dtype=np.float64)
+        except Exception as error:
+            raise FeatureError(
+                f"transform {self._transform.name} failed: {error}. Its function and its derivative must take a float "
+                "array (which they must not change) and return one number for each element."
+            ) from error
 
 
 class _ModificationNode(_Transformed):

@@ -7,7 +7,7 @@ from bgnlm._validation import check_choice, check_count, check_number
 from bgnlm.errors import SettingError
 from bgnlm.search.mjmcmc import MjmcmcSettings
 
-Strategy = Literal["conditional", "naive", "concave", "deep", "bayesian"]
+Strategy = Literal["naive", "concave", "deep", "bayesian", "conditional"]
 Engine = Literal["auto", "exhaustive", "mjmcmc", "surrogate"]
 # Up to so many columns all models are scored; beyond, sampling finds nearly all the mass in less time.
 MOST_GAUSSIAN = 20
@@ -91,13 +91,12 @@ class ProjectionWeights:
     Parameters
     ----------
     strategy
-        "conditional": informed replacements have the weights for which the projection explains most of what the best
-        model leaves, of at most `max_width` operands those that are worth their price; other projections are "naive",
-        as are all where there are latent components. The others are the paper's. "naive": maximum likelihood of
-        alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum likelihood of b_0 + b_1 g(...) as
-        linear predictor, weights inside the F_k as they are. "deep": the same over the weights of all layers.
-        "bayesian": weights of all layers are parameters, independent N(0, weight_variance) for operands that are
-        standardised; the marginal likelihoods of models are averages over them.
+        "naive": maximum likelihood of alpha_0 + sum of alpha_k F_k as linear predictor, then g. "concave": maximum
+        likelihood of b_0 + b_1 g(...) as linear predictor, weights inside the F_k as they are. "deep": the same over
+        the weights of all layers. "bayesian": weights of all layers are parameters, independent N(0, weight_variance)
+        for operands that are standardised; the marginal likelihoods of models are averages over them. "conditional",
+        which is not the paper's: as "naive", but two of the candidates for informed replacements are fitted to what the
+        best model leaves, with as many operands as are worth their price; not where there are latent components.
     n_starts
         Optimisations of "concave" and "deep", of which the best is kept; "bayesian" shows a projection with the weights
         of "deep", and looks for modes from there. The first starts from the naive weights,
@@ -127,7 +126,7 @@ class ProjectionWeights:
     4
     """
 
-    strategy: Strategy = "conditional"
+    strategy: Strategy = "naive"
     n_starts: int = 2
     literal: bool = False
     without_gradient: Literal["search", "refuse"] = "search"
@@ -176,7 +175,7 @@ class SearchConfig:
     transform_weights
         P_G: one weight for each transform; None for equal ones.
     projection_weights
-        How weights of projections are set; None for what an estimator says, or "conditional".
+        How weights of projections are set; None for what an estimator says, or "naive".
     informed
         Share of the replacements that are taken from `n_candidates` random features by what they add to the best model
         and what they explain alone; 0 for the paper's algorithm.

@@ -78,12 +78,16 @@ def _places_to_shorten(feature: Feature) -> int:
     return 0 if is_shortest else n_operands
 
 
-def _is_smooth(transform: Transform) -> bool:
-    """Whether a function has a slope everywhere, also at 0: a pole there could be moved onto any single row."""
+def has_slope_at_zero(transform: Transform) -> bool:
+    """Whether weights can be fitted through a function: a pole could be moved onto any single row."""
     if transform.derivative is None or transform.quantile is not None:
         return False
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(transform.derivative(np.zeros(1))).all())
+    try:
+        with np.errstate(all="ignore"):
+            slope = np.asarray(transform.derivative(np.zeros(2)), dtype=np.float64)
+    except Exception:  # of a function of a user's own
+        return False
+    return slope.shape in ((), (2,)) and bool(np.isfinite(slope).all())
 
 
 class Generator:
@@ -103,9 +107,10 @@ class Generator:
         equal = [1.0] * len(transforms)
         self._inputs = inputs
         self._binary = binary
-        self._transforms = (
-            Urn(transforms, equal if transform_weights is None else transform_weights) if transforms else None
-        )
+        weights = equal if transform_weights is None else transform_weights
+        self._transforms = Urn(transforms, weights) if transforms else None
+        fitted = [(g, w) for g, w in zip(transforms, weights, strict=True) if w > 0.0 and has_slope_at_zero(g)]
+        self._to_fit = Urn([g for g, _ in fitted], [w for _, w in fitted]) if fitted else None
         self._limits = limits
         self._make_projection = make_projection
         self.canonical = canonical
@@ -175,17 +180,15 @@ class Generator:
         shallow = dict.fromkeys(feature for feature in drawn if depth(feature) < self._limits.max_depth)
         return list(shallow)[: self._limits.max_width]
 
-    def smooth_transform(self, rng: np.random.Generator) -> Transform | None:
-        """One that weights inside can be fitted through by gradients; None if there is none."""
-        for _ in range(_ATTEMPTS if self._transforms is not None else 0):
-            if _is_smooth(transform := self._transform(rng)):
-                return transform
-        return None
+    def transform_to_fit(self, rng: np.random.Generator) -> Transform | None:
+        """Draw one that weights inside can be fitted through; None if there is none."""
+        return None if self._to_fit is None else self._to_fit.things[self._to_fit.draw(rng)]
 
-    @staticmethod
-    def has_smooth_weights(feature: Feature) -> bool:
-        """Whether a feature is a projection through a function with a derivative."""
-        return isinstance(feature, Projection) and _is_smooth(feature.transform)
+    def can_be_fitted(self, feature: Feature) -> bool:
+        """Whether a feature is a projection whose weights can be fitted, and could have been made here."""
+        if not isinstance(feature, Projection) or self._to_fit is None:
+            return False
+        return feature.transform in self._to_fit.things and self.allows(feature)
 
     def allows(self, feature: Feature) -> bool:
         """Whether a feature is within the limits."""

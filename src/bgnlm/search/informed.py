@@ -1,11 +1,13 @@
 """Informed generation: candidates ranked by what they would add to the best model and by what they explain alone.
 
 Every candidate costs one projection onto what the best model leaves unexplained, on at most so many rows. Beyond the
-paper; the other replacements are drawn as there, so that every feature keeps a positive probability.
+paper; the other replacements are drawn as there, so that every feature keeps a positive probability. Some candidates
+can be projections that were fitted to that residual (`pursuit`).
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -22,12 +24,11 @@ from bgnlm.likelihood.model_fit import ModelFit
 from bgnlm.search.explore import Models
 from bgnlm.search.generation import Urn, make_generator
 from bgnlm.search.problem import SearchProblem
-from bgnlm.search.pursuit import Pursuit, Unexplained
+from bgnlm.search.pursuit import FEWEST, LEFT, Pursuit, Unexplained
 
 _CACHED_BYTES = 2**27
 _INFORMATIVE = 1e-10  # share of the largest information of a row
 _STARTS = 2  # of weights that are fitted
-_LEFT = 1e-9  # share of a column outside the span of the model below which it adds nothing
 
 
 Gains = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -50,7 +51,7 @@ def explained_shares(columns: FloatArray, rest: Unexplained) -> FloatArray:
     norms = np.square(scaled).sum(axis=0)
     left = scaled - rest.basis @ (rest.basis.T @ scaled)
     squared = np.square(left).sum(axis=0)
-    useful = (squared > _LEFT * norms) & (squared > 0)
+    useful = (squared > LEFT * norms) & (squared > 0)
     along = rest.residual @ left
     return np.where(useful, np.square(along) / np.where(useful, squared, 1.0), 0.0)
 
@@ -110,39 +111,46 @@ class CandidateRanking:
         """Projections of inputs and of features, with weights that explain what a model leaves."""
         pursuit = self._pursuit(rest)
         for operands in (self._generator.some_inputs(rng), self._generator.some_parents(rng, parents)):
-            transform = self._generator.smooth_transform(rng)
+            transform = self._generator.transform_to_fit(rng)
             usable = [operand for operand in operands if self._is_usable(operand)]
-            if transform is None or len(usable) < 2:
+            if transform is None or len(usable) < FEWEST:
                 continue
             starts = rng.normal(size=(_STARTS, 1 + len(usable))) / np.sqrt(len(usable))
-            feature = pursuit.best(transform, usable, starts)
-            if feature is not None and self._generator.allows(feature):
-                yield feature
+            with suppress(FeatureError):  # too large to be of any use, or a function that fails
+                feature = pursuit.best(transform, usable, starts)
+                if feature is not None and self._generator.allows(feature):
+                    yield feature
 
     def _fitted_again(self, rng: np.random.Generator, best_model: Sequence[Feature]) -> Iterator[Feature]:
         """One projection of a model with weights that explain what the rest of the model leaves."""
-        places = [k for k, feature in enumerate(best_model) if self._generator.has_smooth_weights(feature)]
+        places = [k for k, feature in enumerate(best_model) if self._generator.can_be_fitted(feature)]
         if places:
             place = places[int(rng.random() * len(places))]
             projection = best_model[place]
             assert isinstance(projection, Projection)
             others = [*best_model[:place], *best_model[place + 1 :]]
-            again = self._pursuit(self._rest(others, None)).again(projection)
-            if again is not None:
-                yield again
+            with suppress(FeatureError):
+                again = self._pursuit(self._rest(others, None)).again(projection)
+                if again is not None:
+                    yield again
 
     def _pursuit(self, rest: Unexplained) -> Pursuit:
         problem, n_obs = self._problem, self._problem.n_obs
+        of_all = 0.5 * n_obs / float(self._likelihood.weights.sum()) * rest.norm**2
 
-        def log_gain(share: float) -> tuple[float, float]:
-            if problem.is_gaussian:
-                return -0.5 * n_obs * math.log1p(-share), 0.5 * n_obs / (1.0 - share)
-            full = 0.5 * n_obs / float(self._likelihood.weights.sum()) * rest.norm**2
-            return full * share, full
+        def gaussian_gain(share: float) -> tuple[float, float]:
+            return -0.5 * n_obs * math.log1p(-share), 0.5 * n_obs / (1.0 - share)
 
-        settings = problem.config.projection_weights
+        def cost(feature: Feature) -> float:
+            return problem.cost(feature) if self._generator.allows(feature) else math.inf
+
         return Pursuit(
-            self._evaluator, self._likelihood.weights, rest, log_gain, problem.cost, settings.weight_variance
+            self._evaluator,
+            self._likelihood.weights,
+            rest,
+            gaussian_gain if problem.is_gaussian else lambda share: (of_all * share, of_all),
+            cost,
+            problem.config.projection_weights.weight_variance,
         )
 
     def _is_usable(self, operand: Feature) -> bool:

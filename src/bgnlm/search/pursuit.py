@@ -18,7 +18,8 @@ from bgnlm.features.gradients import WeightFunction
 from bgnlm.features.nodes import Projection, sort_key
 from bgnlm.search.fisher_scoring import ENOUGH, Expansion, minimise
 
-_FEWEST = 2  # operands of a projection
+FEWEST = 2  # operands of a projection
+LEFT = 1e-9  # share of a column outside the span of a model below which it adds nothing
 _MUCH = 3.0  # nats
 _ABOUT = 0.3  # nats that a step gains, while it is not decided which operands there are
 _LARGEST_SHARE = 1.0 - 1e-12
@@ -85,7 +86,7 @@ class Pursuit:
         loss, weights = min(found, key=lambda one: one[0])
         if not math.isfinite(loss):
             return None
-        while len(operands) > _FEWEST:
+        while len(operands) > FEWEST:
             k = self._least_useful(function, weights)
             fewer = [*operands[:k], *operands[k + 1 :]]
             part = _structure(transform, fewer)
@@ -98,15 +99,15 @@ class Pursuit:
         return _projection(function, weights) if self._is_supported(function, weights) else None
 
     def again(self, projection: Projection) -> Projection | None:
-        """Return a projection of the model with weights that are much better; None if there are none.
+        """Return a projection of the model with weights that explain much more; None if there are none.
 
         The model of this pursuit is the one without the projection. Weights that are a little better would make several
         features of one, which share its probability.
         """
         function = self._function(projection)
-        before = self.loss(function.value(function.start), function.start)
-        after, weights = self._optimised(function, function.start)
-        is_better = before - after > _MUCH and self._is_supported(function, weights)
+        _, weights = self._optimised(function, function.start)
+        gained = self.gain(function.value(weights)) - self.gain(function.value(function.start))
+        is_better = gained > _MUCH and self._is_supported(function, weights)
         return _projection(function, weights) if is_better else None
 
     def _function(self, projection: Projection) -> WeightFunction:
@@ -123,57 +124,59 @@ class Pursuit:
         for k in range(1, len(weights)):
             without = weights.copy()
             without[k] = 0.0
-            losses.append(self.loss(function.value(without), without))
+            losses.append(0.5 * self._precision * float(without @ without) - self.gain(function.value(without)))
         return int(np.argmin(losses))
+
+    def gain(self, column: FloatArray) -> float:
+        """Nats that a column is worth beside the model; minus infinity if it adds nothing."""
+        peak = float(np.abs(column).max())
+        left = self._left(column, peak)
+        if left is None:
+            return -math.inf
+        share = float(self._rest.residual @ left) ** 2 / float(left @ left)
+        return self._log_gain(min(share, _LARGEST_SHARE))[0]
+
+    def _left(self, column: FloatArray, peak: float) -> FloatArray | None:
+        """What the model does not explain of a column whose largest value becomes 1; None if that is nothing."""
+        if not 0.0 < peak < math.inf:
+            return None
+        rest = self._rest
+        weighted = rest.root * (column / peak)
+        left = weighted - rest.basis @ (rest.basis.T @ weighted)
+        return left if float(left @ left) > LEFT * float(weighted @ weighted) else None
 
     def _is_supported(self, function: WeightFunction, weights: FloatArray) -> bool:
         """Whether as many rows as weights are told from others: with so many, a few outliers always can be."""
-        left, square = self._left(function.value(weights))
-        n_rows = square**2 / float(np.square(left) @ np.square(left))
-        return n_rows >= len(weights)
-
-    def loss(self, column: FloatArray, weights: FloatArray) -> float:
-        """Minus the nats that a column gains, and those of the prior of its weights."""
-        left, square = self._left(column)
-        if not square > 0.0:
-            return math.inf
-        share = float(self._rest.residual @ left) ** 2 / square
-        return 0.5 * self._precision * float(weights @ weights) - self._log_gain(min(share, _LARGEST_SHARE))[0]
-
-    def _left(self, column: FloatArray) -> tuple[FloatArray, float]:
-        """What the model does not explain of a column, and its square."""
-        rest = self._rest
-        weighted = rest.root * column
-        with np.errstate(all="ignore"):  # a column that is not finite is refused by its square
-            left = weighted - rest.basis @ (rest.basis.T @ weighted)
-            return left, float(left @ left)
+        column = function.value(weights)
+        left = self._left(column, float(np.abs(column).max()))
+        if left is None:
+            return False
+        shares = np.square(left) / float(left @ left)
+        return bool(1.0 / float(shares @ (shares / self._sample_weight)) >= len(weights))
 
     def expansion(self, function: WeightFunction, weights: FloatArray) -> Expansion:
         """Minus the nats gained, with the curvature of least squares whose linear part is solved for."""
         rest = self._rest
         column, gradient = function.value_and_gradient(weights)
-        left, square = self._left(column)
-        nowhere = Expansion(math.inf, np.zeros_like(weights), np.eye(len(weights)))
-        if not (0.0 < square < math.inf):
-            return nowhere
-        along = float(rest.residual @ left)
-        slope = along / square  # of the regression of the residual on what is left of the column
-        share = min(along * slope, _LARGEST_SHARE)
-        weighted = gradient * rest.root
-        with np.errstate(all="ignore"):
-            weighted -= (weighted @ rest.basis) @ rest.basis.T
-            overlap = weighted @ left
-            weighted_residual = weighted @ rest.residual
-            curvature = slope**2 * (weighted @ weighted.T - np.outer(overlap, overlap) / square)
-        gained, derivative = self._log_gain(share)
-        ascent = 2.0 * slope * (weighted_residual - slope * overlap)
-        loss = 0.5 * self._precision * float(weights @ weights) - gained
-        first = self._precision * weights - derivative * ascent
-        second = 2.0 * derivative * curvature
-        second[np.diag_indices_from(second)] += self._precision
-        if not (math.isfinite(loss) and np.isfinite(first).all() and np.isfinite(second).all()):
-            return nowhere
-        return Expansion(loss, first, second)
+        peak = float(np.abs(column).max())
+        left = self._left(column, peak)
+        if left is None or not np.isfinite(gradient).all():
+            return Expansion(math.inf, np.zeros_like(weights), np.eye(len(weights)))
+        norm = math.sqrt(float(left @ left))
+        unit = left / norm
+        along = float(rest.residual @ unit)
+        change = gradient / (peak * norm) * rest.root
+        change -= (change @ rest.basis) @ rest.basis.T
+        overlap = change @ unit
+        gained, derivative = self._log_gain(min(along**2, _LARGEST_SHARE))
+        ascent = 2.0 * along * (change @ rest.residual - along * overlap)
+        curvature = 2.0 * derivative * along**2 * (change @ change.T - np.outer(overlap, overlap))
+        curvature[np.diag_indices_from(curvature)] += self._precision
+        return Expansion(
+            0.5 * self._precision * float(weights @ weights) - gained,
+            self._precision * weights - derivative * ascent,
+            curvature,
+        )
 
 
 def _structure(transform: Transform, operands: Sequence[Feature]) -> Projection:
