@@ -66,8 +66,8 @@ SETTINGS = {
     "default": "the library's defaults, given data (as they are, not standardised) and family; for planets also G "
     "where the table names it, for methylation the processes, and the offset is always in.",
     "predict": 'the same with penalty="predict", which the docs advise where predictions are what counts.',
-    "ensemble": 'penalty="predict", chains of equal weight; for spam also slopes of standard deviation 0.5, by '
-    "cross-validation among the training rows.",
+    "ensemble": 'penalty="predict", projection_weights="conditional", chains of equal weight; for spam also slopes of '
+    "standard deviation 0.5, by cross-validation among the training rows.",
     "script": "linear models, likelihood and prior of the scripts; all are scored up to 16 inputs, else MJMCMC.",
     "paper": "linear models, likelihood and prior of the text; all are scored up to 16 inputs, else MJMCMC.",
     "library": "other libraries with their own settings; networks have two layers of 200 and scaled inputs; gplearn "

@@ -2,7 +2,7 @@
 
 Scores. "script": likelihood, prior, limit on operations and G as the scripts ran. "paper": the literal text: Jeffreys'
 prior, inputs free, D, L and Q. "default": what the library does if only data and family are given. "predict": the same
-with ``penalty="predict"``. "ensemble": that with chains of equal weight.
+with ``penalty="predict"``. "ensemble": that with ``projection_weights="conditional"`` and chains of equal weight.
 
 Searches. "mjmcmc": Algorithms 1 and 2, lengths of the scripts, plain generation of features. "plain": the same
 populations, in each of which all models are scored where there are not too many (or drawn by a quadratic
@@ -231,7 +231,7 @@ def estimator(
     if score in OURS:
         settings |= {} if strategy is None else {"projection_weights": strategy}
         settings |= {} if score == "default" else {"penalty": "predict"}
-        settings |= recipe.ensemble if score == "ensemble" else {}
+        settings |= {"projection_weights": "conditional", **recipe.ensemble} if score == "ensemble" else {}
         settings |= {} if transforms is None else {"transforms": transforms}
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)
