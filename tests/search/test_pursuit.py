@@ -1,12 +1,13 @@
 """Projections that are fitted to what a model leaves."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from bgnlm import SearchConfig, find_features
+from bgnlm import BGNLMRegressor, SearchConfig, find_features, load
 from bgnlm.features import (
     Evaluator,
     Feature,
@@ -249,3 +250,22 @@ def test_a_search_finds_projections_beside_other_features(family: str) -> None:
         structures = [f.operands for f in found.posterior.features_of(0) if isinstance(f, Projection)]
         assert (INPUTS[1], INPUTS[2], INPUTS[3]) in structures or strategy == "naive"
     assert best["conditional"] > best["naive"] + 5.0
+
+
+def test_the_result_depends_on_the_seed_alone_and_is_kept_in_files(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(150, 4)), columns=NAMES[:4])
+    y = X["a"] + 3.0 * np.tanh(2.0 * (X["b"] - X["c"])) + 0.3 * rng.normal(size=150)
+    settings = {"projection_weights": "conditional", "n_chains": 2, "search": SearchConfig(n_populations=5)}
+    one, two, rows = (
+        BGNLMRegressor(**settings, n_jobs=n_jobs, random_state=1).fit(X, y, sample_weight=weights)
+        for n_jobs, weights in ((1, None), (2, None), (1, np.ones(150)))
+    )
+    assert any(isinstance(feature, Projection) for feature in one.posterior_.features_of(0))
+    for other in (two, rows):
+        assert other.posterior_.features == one.posterior_.features
+        assert (other.posterior_.model_probabilities == one.posterior_.model_probabilities).all()
+    one.save(tmp_path / "model.bgnlm")
+    again = load(tmp_path / "model.bgnlm")
+    assert again.projection_weights == "conditional"
+    assert (again.predict(X) == one.predict(X)).all()
