@@ -112,11 +112,11 @@ class CandidateRanking:
         pursuit = self._pursuit(rest)
         for operands in (self._generator.some_inputs(rng), self._generator.some_parents(rng, parents)):
             transform = self._generator.transform_to_fit(rng)
-            usable = [operand for operand in operands if self._is_usable(operand)]
-            if transform is None or len(usable) < FEWEST:
-                continue
-            starts = rng.normal(size=(_STARTS, 1 + len(usable))) / np.sqrt(len(usable))
             with suppress(FeatureError):  # too large to be of any use, or a function that fails
+                usable = [operand for operand in operands if self._is_usable(operand)]
+                if transform is None or len(usable) < FEWEST:
+                    continue
+                starts = rng.normal(size=(_STARTS, 1 + len(usable))) / np.sqrt(len(usable))
                 feature = pursuit.best(transform, usable, starts)
                 if feature is not None and self._generator.allows(feature):
                     yield feature
