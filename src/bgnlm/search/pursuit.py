@@ -129,8 +129,7 @@ class Pursuit:
 
     def gain(self, column: FloatArray) -> float:
         """Nats that a column is worth beside the model; minus infinity if it adds nothing."""
-        peak = float(np.abs(column).max())
-        left = self._left(column, peak)
+        left = self._left(column, _peak(column))
         if left is None:
             return -math.inf
         share = float(self._rest.residual @ left) ** 2 / float(left @ left)
@@ -148,7 +147,7 @@ class Pursuit:
     def _is_supported(self, function: WeightFunction, weights: FloatArray) -> bool:
         """Whether as many rows as weights are told from others: with so many, a few outliers always can be."""
         column = function.value(weights)
-        left = self._left(column, float(np.abs(column).max()))
+        left = self._left(column, _peak(column))
         if left is None:
             return False
         shares = np.square(left) / float(left @ left)
@@ -158,7 +157,7 @@ class Pursuit:
         """Minus the nats gained, with the curvature of least squares whose linear part is solved for."""
         rest = self._rest
         column, gradient = function.value_and_gradient(weights)
-        peak = float(np.abs(column).max())
+        peak = _peak(column)
         left = self._left(column, peak)
         if left is None or not np.isfinite(gradient).all():
             return Expansion(math.inf, np.zeros_like(weights), np.eye(len(weights)))
@@ -177,6 +176,10 @@ class Pursuit:
             self._precision * weights - derivative * ascent,
             curvature,
         )
+
+
+def _peak(column: FloatArray) -> float:
+    return float(np.abs(column).max())
 
 
 def _structure(transform: Transform, operands: Sequence[Feature]) -> Projection:
