@@ -23,10 +23,12 @@ from bgnlm.posterior.summarize import Posterior, summarize
 from bgnlm.progress import ProgressBar
 from bgnlm.search.chains import ChainResult
 from bgnlm.search.config import SearchConfig
+from bgnlm.search.pooling import draw_from_pool
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
 from bgnlm.search.runner import Report, RunProgress, run_chains
 from bgnlm.search.union import by_chain, common_classes, unite
+from bgnlm.search.workers import one_thread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +168,23 @@ def search(
     chains = [chain for chain in chains if chain.history]
     common = common_classes(problem, chains)
     posterior = summarize(unite(problem, chains, common))
-    return SearchResult(problem, chains, posterior, diagnose(chains, by_chain(chains, common), posterior))
+    if problem.config.n_pool_draws and problem.builder.response.norm > 0.0:
+        posterior = _pooled(problem, chains, posterior)
+    parts = by_chain(chains, common)
+    return SearchResult(problem, chains, posterior, diagnose(chains, common.features, parts, posterior))
+
+
+def _pooled(problem: SearchProblem, chains: Sequence[ChainResult], posterior: Posterior) -> Posterior:
+    """Draw models over what was found; the random numbers go on far behind those of the first chain."""
+    generator = np.random.PCG64()
+    generator.state = chains[0].state.random_state
+    place = {feature: j for j, feature in enumerate(posterior.features)}
+    order = [place.get(feature, -1) for feature in posterior.found.features]
+    probabilities = np.append(posterior.inclusion_probabilities, 0.0)[order]
+    with one_thread():
+        rng = np.random.Generator(generator.jumped())
+        drawn = draw_from_pool(rng, problem, posterior.found, probabilities)
+    return summarize(drawn.found, drawn.counts)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from bgnlm._version import __version__
 from bgnlm.errors import ModelFileError
 
 FORMAT = "bgnlm model"
-VERSION = 2  # the latest; files have the earliest that has all that is in them
+VERSION = 3  # the latest; files have the earliest that has all that is in them
 _DOCUMENT, _ARRAYS = "model.json", "arrays.npz"
 LARGEST_FILE = 2**32  # bytes, unpacked
 _MOST_COMPRESSED = 100  # times; random keys and digits leave no model anywhere near

@@ -21,6 +21,7 @@ from bgnlm.persistence import damaged, read_model, write_model
 
 _VERSION = 1
 _LATENT_VERSION = 2  # has latent components, of which readers of version 1 know nothing
+_DRAWN_VERSION = 3  # has models that count as often as they were drawn, which earlier readers would renormalise
 _ESTIMATORS = {kind.__name__: kind for kind in (BGNLMRegressor, BGNLMClassifier)}
 
 
@@ -47,7 +48,9 @@ def save_estimator(estimator: BGNLMEstimator, path: str | Path) -> None:
         plain, parts = search_to_plain(search)
         content["searches"].append(plain)
         arrays |= {f"{number}.{name}": array for name, array in parts.items()}
-    write_model(path, content, arrays, _VERSION if latent is None else _LATENT_VERSION)
+    is_drawn = any(len(search.posterior.counts) for search in estimator.searches_)
+    version = _DRAWN_VERSION if is_drawn else _VERSION if latent is None else _LATENT_VERSION
+    write_model(path, content, arrays, version)
 
 
 def load(path: str | Path) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bgnlm._typing import AnyArray, FloatArray
+from bgnlm._typing import AnyArray, FloatArray, IntArray
 from bgnlm.errors import ModelFileError
 from bgnlm.estimators.checked import Arrays, array, ascends_in_lists, count, floats, lists, number, text
 from bgnlm.estimators.columns import demand
@@ -86,6 +86,7 @@ def search_to_plain(search: FittedSearch) -> tuple[dict[str, Any], dict[str, Any
         "starts": np.asarray(found.rows.starts, np.int64),
         "members": np.asarray(found.rows.members, np.int32),
         "log_discarded": np.array(found.log_discarded),
+        "counts": search.posterior.counts.astype(np.int64),
         "history_lengths": np.array([len(history) for history in diagnostics.history], np.int64),
         "history": np.array(
             [
@@ -131,7 +132,8 @@ def search_from_plain(
     costs = floats(arrays, "costs", 1, finite=False)
     demand(len(costs) <= len(features), "costs do not fit the features")
     found = _found(features[: len(costs)], costs, arrays)
-    posterior = summarize(found)
+    counts = _counts(arrays, len(found.rows))
+    posterior = summarize(found, counts if len(counts) else None)
     average, median = (_average(family, features, arrays, kind, latent) for kind in ("average", "median"))
     errors = {}
     if "weight_errors" in arrays:  # files of earlier versions do not have them
@@ -153,6 +155,13 @@ def search_from_plain(
         formulas=_formulas(average, median, features, arrays),
         **errors,
     )
+
+
+def _counts(arrays: Arrays, n_models: int) -> IntArray:
+    """How often models were drawn; files of earlier versions do not say, since models were not drawn."""
+    counts = array(arrays, "counts", np.int64, 1) if "counts" in arrays else np.empty(0, np.int64)
+    demand(len(counts) in (0, n_models) and bool((counts > 0).all()), "counts of models that do not fit")
+    return counts
 
 
 def _formulas(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
+from bgnlm.features import Feature
 from bgnlm.posterior.summarize import Posterior, sum_by_chain
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
@@ -76,12 +77,15 @@ class Diagnostics:
         return "\n".join(lines)
 
 
-def diagnose(chains: Sequence[ChainResult], parts: Iterable[FoundModels], posterior: Posterior) -> Diagnostics:
-    """Compare chains with each other; `parts` are their models in terms of the classes of the posterior."""
-    place = {feature: j for j, feature in enumerate(posterior.found.features)}
-    columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
+def diagnose(
+    chains: Sequence[ChainResult], features: Sequence[Feature], parts: Iterable[FoundModels], posterior: Posterior
+) -> Diagnostics:
+    """Compare chains with each other; `parts` are their models in terms of common classes, which are the `features`."""
+    place = {feature: j for j, feature in enumerate(features)}
+    columns = np.array([place.get(feature, len(features)) for feature in posterior.features], dtype=np.int64)
     sums = sum_by_chain(parts)
-    each, mean = sums.inclusion[:, columns], sums.weighted[columns]
+    # What is in no model of the chains has no probability there.
+    each, mean = np.pad(sums.inclusion, ((0, 0), (0, 1)))[:, columns], np.append(sums.weighted, 0.0)[columns]
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
         endings=tuple(chain.ending or "" for chain in chains),

@@ -1,12 +1,12 @@
 """Posterior probabilities of models and features over the models visited (sections 3 and 3.2)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from bgnlm._typing import FloatArray
+from bgnlm._typing import FloatArray, IntArray
 from bgnlm.features import Feature
 from bgnlm.search.union import FoundModels
 from bgnlm.search.visited import log_sum
@@ -30,6 +30,8 @@ class Posterior:
         Log of the summed p(y | m) p(m) of the models.
     discarded
         Upper bound of the share of models that were scored but not stored.
+    counts
+        Where models were drawn from the posterior and count as often: how often each of `found` was; otherwise empty.
     """
 
     features: tuple[Feature, ...]
@@ -38,6 +40,7 @@ class Posterior:
     model_probabilities: FloatArray
     log_mass: float
     discarded: float
+    counts: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def features_of(self, model: int) -> tuple[Feature, ...]:
         """Return the features of the model at place `model`, 0 the most probable."""
@@ -64,18 +67,21 @@ class Posterior:
         for model in range(min(5, len(self))):
             what = " + ".join(map(str, self.features_of(model))) or "(intercept only)"
             lines.append(f"{self.model_probabilities[model]:11.4f}  {log_joint[model]:9.3f}  {what}")
+        if len(self.counts):
+            return "\n".join([*lines, "", f"probabilities are shares of {self.counts.sum():,} draws"])
         lines += ["", f"at most {self.discarded:.1g} of the probability is in models that were scored but not stored"]
         return "\n".join(lines)
 
 
-def summarize(found: FoundModels) -> Posterior:
-    """Renormalise over the models found."""
+def summarize(found: FoundModels, counts: IntArray | None = None) -> Posterior:
+    """Renormalise over the models found; with `counts`, models were drawn and count as often."""
     log_joint = found.log_joint
-    order = np.argsort(-log_joint, kind="stable")
+    order = np.lexsort((-log_joint,)) if counts is None else np.lexsort((-log_joint, -counts))
     found = FoundModels(found.features, found.costs, found.rows.take(order), found.log_discarded)
     log_joint = log_joint[order]
     log_mass = log_sum(log_joint)
-    probabilities = _renormalised(log_joint, log_mass)
+    counts = np.empty(0, np.int64) if counts is None else counts[order]
+    probabilities = counts / counts.sum() if len(counts) else _renormalised(log_joint, log_mass)
     inclusion = np.minimum(found.rows.sum_by_member(probabilities, len(found.features)), 1.0)
     by_probability = np.argsort(-inclusion, kind="stable")
     used = by_probability[np.bincount(found.rows.members, minlength=len(found.features))[by_probability] > 0]
@@ -88,6 +94,7 @@ def summarize(found: FoundModels) -> Posterior:
         discarded=float(np.exp(min(found.log_discarded - np.logaddexp(found.log_discarded, log_mass), 0.0)))
         if np.isfinite(log_mass)
         else 0.0,
+        counts=counts,
     )
 
 

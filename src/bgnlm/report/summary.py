@@ -97,6 +97,8 @@ def _models(posterior: Posterior) -> list[str]:
     for model in range(min(_MOST_MODELS, len(posterior))):
         text = " + ".join(render(feature, 6) for feature in posterior.features_of(model)) or "(intercept only)"
         lines.append(f"{posterior.model_probabilities[model]:11.4f}  {log_joint[model]:13.3f}  {text}")
+    if len(posterior.counts):
+        lines.append(f"probabilities of models and features are shares of {posterior.counts.sum():,} draws")
     return lines
 
 

@@ -196,6 +196,13 @@ class SearchConfig:
     n_averaged
         Models that predictions are averaged over at most, the most probable; None for 1000, or fewer where there are
         less than 100 observations.
+    n_pool_draws
+        Models that a Gibbs sampler draws over everything that all chains found, together with functions of single
+        inputs; they count as often as they are drawn, in place of probabilities that are renormalised over the models
+        visited. For logistic regression where many models are nearly as good as each other and predictions matter; 0
+        for none.
+    pool_size
+        Features that it draws models of, at most.
     patience
         Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
     max_seconds
@@ -236,15 +243,17 @@ class SearchConfig:
     window: float = 20.0
     max_models: int = 200_000
     n_averaged: int = _BY_THE_DATA
+    n_pool_draws: int = 0
+    pool_size: int = 400
     patience: int | None = None
     max_seconds: float | None = None
     mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
     select_offset: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidate_rows", "max_models"):
+        for name in ("candidate_rows", "max_models", "pool_size"):
             check_count(getattr(self, name), name, low=1)
-        for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models"):
+        for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models", "n_pool_draws"):
             check_count(getattr(self, name), name)
         optional = (
             "population_size",

@@ -22,7 +22,8 @@ def describe(problem: SearchProblem) -> dict[str, Any]:
     Arrays are represented by digests, functions by those of values they take.
     """
     likelihood, prior, config = problem.likelihood, problem.prior, asdict(problem.config)
-    del config["max_seconds"], config["n_averaged"]  # these decide how far chains get and what becomes of it
+    for name in ("max_seconds", "n_averaged", "n_pool_draws", "pool_size"):
+        del config[name]  # these decide how far chains get and what becomes of it
     return {
         "y": _digest(likelihood.y),
         "X": _digest(problem.X),

@@ -221,6 +221,7 @@ def define_problem(
     _check_weights(problem)
     _check_derivatives(problem)
     _check_engine(problem)
+    _check_pool(problem)
     check_component_names((c.name for c in problem.components), problem.names, problem.all_transforms)
     return problem
 
@@ -231,6 +232,21 @@ def _check_engine(problem: SearchProblem) -> None:
         choose_engine(config.engine, problem.is_gaussian, size)
     else:
         choose_latent_engine(config.engine, size, len(problem.components), math.inf, config.n_draws)
+
+
+def _check_pool(problem: SearchProblem) -> None:
+    family, prior = problem.likelihood.family, problem.likelihood.prior.name
+    is_plain = problem.latent is None and problem.averages is None
+    if not problem.config.n_pool_draws or (
+        family.name == "binomial" and family.link == "logit" and prior == "gaussian" and is_plain
+    ):
+        return
+    others = "" if is_plain else " with latent components or Bayesian weights"
+    raise SettingError(
+        "n_pool_draws is for the family 'binomial' with link 'logit' and coefficient_prior 'auto' or 'gaussian', "
+        f"without latent components and Bayesian weights; got {family.name!r} with link {family.link!r} and "
+        f"{prior!r}{others}. Use n_pool_draws=0."
+    )
 
 
 def _check_keep(problem: SearchProblem) -> None:
