@@ -9,6 +9,7 @@ Polya-Gamma variables the likelihood is normal, so that slopes are integrated ou
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,15 @@ _BURN_IN = 0.25  # draws that are not kept, as a share of those that are
 _MOST_AT_START = 0.5  # probability of the features that the sampler starts with
 
 
+class PoolPrior(NamedTuple):
+    """Variance of the slopes of standardised columns; nats that columns cost; log prior of sizes, and the largest."""
+
+    variance: float
+    costs: FloatArray
+    sizes: FloatArray
+    max_size: int
+
+
 @dataclass(frozen=True, eq=False)
 class PooledModels:
     """Models that were drawn, and how often each of them was."""
@@ -54,16 +64,14 @@ def draw_from_pool(
     population = problem.likelihood.population(evaluator.matrix(member.feature for member in members))
     assert isinstance(population, GlmPopulation)
     limit = problem.config.limits.max_model_size
-    drawn = _draw(
-        rng,
-        population.score.statistics,
-        float(problem.likelihood.prior["variance"]),
-        costs,
-        np.asarray(log_sizes(np.arange(len(members) + 1), problem.likelihood.n_slots)),
-        len(members) if limit is None else limit,
-        np.array([member.feature in likely for member in members], dtype=np.bool_),
-        problem.config.n_pool_draws,
+    prior = PoolPrior(
+        variance=problem.likelihood.prior["variance"],
+        costs=costs,
+        sizes=log_sizes(np.arange(len(members) + 1), problem.likelihood.n_slots),
+        max_size=len(members) if limit is None else limit,
     )
+    start = np.array([member.feature in likely for member in members], dtype=np.bool_)
+    drawn = draw_models(rng, population.score.statistics, prior, start, problem.config.n_pool_draws)
     included, counts = np.unique(drawn, axis=0, return_counts=True)
     log_marginal = population.score.log_marginals(included)[0]
     features = tuple(classes.representatives[member.feature_class] for member in members)
@@ -109,25 +117,17 @@ def _identified(classes: FeatureClasses, features: Iterable[Feature]) -> Iterato
     return (identified for feature in features if (identified := classes.identify(feature)) is not None)
 
 
-def _draw(
-    rng: np.random.Generator,
-    statistics: GlmStatistics,
-    variance: float,
-    costs: FloatArray,
-    sizes: FloatArray,
-    max_size: int,
-    start: BoolArray,
-    n_draws: int,
+def draw_models(
+    rng: np.random.Generator, statistics: GlmStatistics, prior: PoolPrior, start: BoolArray, n_draws: int
 ) -> BoolArray:
     """Draw models, and between them their slopes and the Polya-Gamma variables, each given the others."""
     data, n_columns = statistics.data, statistics.n_columns
     deviations = np.where(statistics.deviations > 0.0, statistics.deviations, 1.0)
     design = np.vstack([data.design / deviations[:, None], np.ones(len(data.y))])
     included = start.copy()
-    if included.sum() > max_size:
-        included[np.flatnonzero(included)[max_size:]] = False
+    included[np.flatnonzero(included)[prior.max_size :]] = False
     pairs = _related(design[:-1])
-    prior = np.append(np.full(n_columns, 1.0 / variance), 0.0)
+    log_precision, precision = -np.log(prior.variance), np.append(np.full(n_columns, 1.0 / prior.variance), 0.0)
     predictor = np.full(len(data.y), statistics.intercept) + data.offset
     auxiliary, matrix = np.empty(len(data.y)), np.empty((n_columns + 2, n_columns + 2))
     n_dropped = int(np.ceil(_BURN_IN * n_draws))
@@ -135,13 +135,15 @@ def _draw(
     for number in range(-n_dropped, n_draws):
         draw_all(rng, data.weights, predictor, auxiliary)
         matrix[:-1, :-1] = (design * auxiliary) @ design.T
-        matrix[np.arange(n_columns + 1), np.arange(n_columns + 1)] += prior
+        matrix[np.arange(n_columns + 1), np.arange(n_columns + 1)] += precision
         matrix[-1, :-1] = matrix[:-1, -1] = design @ (data.weights * (data.y - 0.5) - auxiliary * data.offset)
         matrix[-1, -1] = 0.0
         for k in (n_columns, *np.flatnonzero(included)):
             kernels.sweep(matrix, k, True)
         n_steps = _STEPS * n_columns
-        kernels.move(rng, matrix, included, costs, sizes, -np.log(variance), max_size, pairs, n_steps)
+        kernels.move(
+            rng, matrix, included, prior.costs, prior.sizes, log_precision, prior.max_size, pairs, n_steps
+        )
         chosen = np.append(np.flatnonzero(included), n_columns)
         predictor = data.offset + _drawn_slopes(rng, matrix, chosen) @ design[chosen]
         if number >= 0:
