@@ -9,7 +9,7 @@ from benchmarks.paper import epigenetic, symbolic
 from benchmarks.paper.competitors import CLASSIFIERS, EBM, REGRESSORS, Competitor, compete
 from benchmarks.paper.ours import KEPLER, MASS, find_logic, find_planets, predict
 from benchmarks.paper.printed import LOGIC_TERMS
-from benchmarks.paper.settings import OURS, Score, Search
+from benchmarks.paper.settings import OURS, RECIPES, Score, Search
 from bgnlm.features import PRESETS
 
 Kind = Literal["classification", "regression", "detection", "frequency", "probability"]
@@ -77,7 +77,8 @@ def _prediction(example: str, recipes: dict[str, tuple[str, Any]], others: dict[
 
     def rows(score: Score, search: Search, chains: Sequence[int] | None) -> list[Cell]:
         settings = settings_name(score, search)
-        numbers = chains or {"default": (1, *_BY_DEFAULT), "predict": (1, *_BY_DEFAULT), "ensemble": (32,)}.get(
+        n_alike = RECIPES[next(iter(recipes.values()))[0]].n_alike
+        numbers = chains or {"default": (1, *_BY_DEFAULT), "predict": (1, *_BY_DEFAULT), "ensemble": (n_alike,)}.get(
             score, (1, 32)
         )
         chosen = {"": next(iter(recipes.values()))} if score in OURS and example == "abalone" else recipes

@@ -2,7 +2,8 @@
 
 Scores. "script": likelihood, prior, limit on operations and G as the scripts ran. "paper": the literal text: Jeffreys'
 prior, inputs free, D, L and Q. "default": what the library does if only data and family are given. "predict": the same
-with ``penalty="predict"``. "ensemble": that with ``projection_weights="conditional"`` and chains of equal weight.
+with ``penalty="predict"``. "ensemble": that with chains of equal weight, and what cross-validation among the training
+rows says of weights of projections, transforms, priors of slopes and models drawn from a pool.
 
 Searches. "mjmcmc": Algorithms 1 and 2, lengths of the scripts, plain generation of features. "plain": the same
 populations, in each of which all models are scored where there are not too many (or drawn by a quadratic
@@ -67,8 +68,9 @@ class Recipe:
         Probabilities of the ways to make features.
     n_averaged
         Models that predictions average over.
-    ensemble
-        What the chains of an ensemble have in place of the default's, by cross-validation among the training rows.
+    ensemble, n_alike
+        What the chains of an ensemble have in place of the default's, by cross-validation among the training rows, and
+        how many there are.
     """
 
     family: str = "gaussian"
@@ -86,6 +88,7 @@ class Recipe:
     moves: MoveProbabilities = field(default=_PRODUCTS)
     n_averaged: int = 1000
     ensemble: dict[str, Any] = field(default_factory=dict)
+    n_alike: int = 32
 
 
 _classification = partial(
@@ -134,7 +137,11 @@ _SPAM = _classification(
     n_final_steps=600,
     keep_threshold=0.5,
     first_filter=0.4,
-    ensemble={"coefficient_prior": CoefficientPrior("gaussian", variance=0.5**2)},
+    ensemble={
+        "coefficient_prior": CoefficientPrior("gaussian", variance=0.5**2),
+        "search": SearchConfig(n_populations=10, n_pool_draws=200),
+    },
+    n_alike=8,
 )
 _ASTEROIDS = _classification(
     size=15, depth=4, operations=3, n_populations=5, n_final_steps=6500, keep_threshold=0.1, first_filter=0.18
@@ -157,6 +164,7 @@ def _abalone(script_penalty: float | str, text_penalty: str) -> Recipe:
             "paper": {"coefficient_prior": "jeffreys", "penalty": text},
         },
         depth=6,
+        ensemble={"projection_weights": "conditional", "transforms": ("relu", "gelu", "tanh")},
     )
 
 
@@ -231,8 +239,8 @@ def estimator(
     if score in OURS:
         settings |= {} if strategy is None else {"projection_weights": strategy}
         settings |= {} if score == "default" else {"penalty": "predict"}
-        settings |= {"projection_weights": "conditional", **recipe.ensemble} if score == "ensemble" else {}
         settings |= {} if transforms is None else {"transforms": transforms}
+        settings |= recipe.ensemble if score == "ensemble" else {}
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)
     settings |= {"transforms": recipe.transforms[score], "projection_weights": strategy or "naive"}

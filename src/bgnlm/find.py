@@ -177,7 +177,7 @@ def search(
 def _pooled(problem: SearchProblem, chains: Sequence[ChainResult], posterior: Posterior) -> Posterior:
     """Draw models over what was found; the random numbers go on far behind those of the first chain."""
     generator = np.random.PCG64()
-    generator.state = chains[0].state.random_state
+    generator.state = dict(chains[0].state.random_state)  # type: ignore[assignment]
     place = {feature: j for j, feature in enumerate(posterior.features)}
     order = [place.get(feature, -1) for feature in posterior.found.features]
     probabilities = np.append(posterior.inclusion_probabilities, 0.0)[order]

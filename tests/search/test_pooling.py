@@ -93,9 +93,7 @@ def test_models_count_as_often_as_they_were_drawn(fitted, flowers):
     assert posterior.counts.sum() == 300
     assert (np.diff(posterior.counts) <= 0).all()
     assert posterior.model_probabilities == pytest.approx(posterior.counts / 300)
-    share = sum(
-        count for m, count in enumerate(posterior.counts) if parse("x1*x2") in posterior.features_of(m)
-    )
+    share = sum(count for m, count in enumerate(posterior.counts) if parse("x1*x2") in posterior.features_of(m))
     assert posterior.probability_of(parse("x1*x2")) == pytest.approx(share / 300)
     assert posterior.probability_of(parse("x1*x2")) > 0.9
     assert "shares of 300 draws" in fitted.summary()
@@ -130,9 +128,9 @@ def test_a_column_for_one_row_and_near_copies_stay_out():
 
 
 def test_the_result_depends_on_the_seed_alone(fitted, flowers, tmp_path):
-    again = BGNLMClassifier(
-        search=QUICK, n_chains=2, random_state=1, n_jobs=2, checkpoint=tmp_path / "checkpoint"
-    ).fit(*flowers)
+    again = BGNLMClassifier(search=QUICK, n_chains=2, random_state=1, n_jobs=2, checkpoint=tmp_path / "checkpoint").fit(
+        *flowers
+    )
     resumed = BGNLMClassifier(search=QUICK, n_chains=2, random_state=1, checkpoint=tmp_path / "checkpoint").fit(
         *flowers
     )

@@ -141,9 +141,7 @@ def draw_models(
         for k in (n_columns, *np.flatnonzero(included)):
             kernels.sweep(matrix, k, True)
         n_steps = _STEPS * n_columns
-        kernels.move(
-            rng, matrix, included, prior.costs, prior.sizes, log_precision, prior.max_size, pairs, n_steps
-        )
+        kernels.move(rng, matrix, included, prior.costs, prior.sizes, log_precision, prior.max_size, pairs, n_steps)
         chosen = np.append(np.flatnonzero(included), n_columns)
         predictor = data.offset + _drawn_slopes(rng, matrix, chosen) @ design[chosen]
         if number >= 0:
