@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bgnlm._validation import check_count, check_response
-from bgnlm.errors import ModelStatusWarning, SettingError
+from bgnlm.errors import ModelStatusWarning, SearchStoppedWarning, SettingError
 from bgnlm.features import Evaluator, Feature, Transform, reject_reason
 from bgnlm.latent.marginal import place_all
 from bgnlm.latent.place import check_fields
@@ -181,9 +181,14 @@ def _pooled(problem: SearchProblem, chains: Sequence[ChainResult], posterior: Po
     place = {feature: j for j, feature in enumerate(posterior.features)}
     order = [place.get(feature, -1) for feature in posterior.found.features]
     probabilities = np.append(posterior.inclusion_probabilities, 0.0)[order]
-    with one_thread():
-        rng = np.random.Generator(generator.jumped())
-        drawn = draw_from_pool(rng, problem, posterior.found, probabilities)
+    try:
+        with one_thread():
+            rng = np.random.Generator(generator.jumped())
+            drawn = draw_from_pool(rng, problem, posterior.found, probabilities)
+    except KeyboardInterrupt:  # what took longest, the search, is not lost
+        message = "Drawing models from the pool was interrupted: probabilities are those of the models visited."
+        warnings.warn(message, SearchStoppedWarning, stacklevel=3)
+        return posterior
     return summarize(drawn.found, drawn.counts)
 
 

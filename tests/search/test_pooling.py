@@ -10,6 +10,7 @@ from bgnlm.features import operation_count, parse
 from bgnlm.likelihood.families import resolve_family
 from bgnlm.likelihood.glm import glm_statistics
 from bgnlm.likelihood.sizes import log_sizes
+from bgnlm.search.config import resolved
 from bgnlm.search.pooling import PoolPrior, draw_models
 from bgnlm.search.prior import model_prior
 from tests.search.goodness import all_models, mask_of
@@ -183,3 +184,37 @@ def test_other_responses_and_priors_are_refused(flowers, settings):
 def test_settings_are_checked(name, value):
     with pytest.raises(SettingError, match=name):
         SearchConfig(**{name: value})
+
+
+def test_the_prior_for_predictions_draws_models_of_two_classes(flowers):
+    X, y = flowers
+    quick = SearchConfig(n_populations=2, population_size=5)
+    drawn = BGNLMClassifier(penalty="predict", search=quick, n_chains=1, random_state=1).fit(X, y)
+    assert drawn.posterior_.counts.sum() == 300
+    for settings in (
+        {"penalty": "bic"},
+        {"penalty": "predict", "coefficient_prior": "jeffreys"},
+        {"penalty": "predict", "search": SearchConfig(n_populations=2, population_size=5, n_pool_draws=0)},
+    ):
+        other = BGNLMClassifier(**{"search": quick, "n_chains": 1, "random_state": 1} | settings).fit(X, y)
+        assert len(other.posterior_.counts) == 0
+    regressor = bgnlm.BGNLMRegressor(penalty="predict", search=quick, n_chains=1, random_state=1).fit(X, y)
+    assert len(regressor.posterior_.counts) == 0
+
+
+def test_many_rows_make_pools_smaller():
+    sizes = [resolved(SearchConfig(), n, n_rows=n, draws_models=True) for n in (1000, 10_000, 100_000, 200_000)]
+    assert [config.pool_size for config in sizes] == [400, 250, 79, 55]
+    assert [config.n_pool_draws for config in sizes] == [300, 300, 300, 0]
+
+
+def test_an_interruption_leaves_what_was_visited(flowers, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    X, y = flowers
+    monkeypatch.setattr("bgnlm.find.draw_from_pool", interrupted)
+    with pytest.warns(bgnlm.errors.SearchStoppedWarning, match="those of the models visited"):
+        found = find_features(y, X, family="binomial", config=QUICK, n_chains=1, random_state=1)
+    assert len(found.posterior.counts) == 0
+    assert found.posterior.model_probabilities.sum() == pytest.approx(1.0)

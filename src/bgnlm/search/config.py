@@ -15,6 +15,7 @@ MOST_GLM = 10
 MOST_SURROGATE = 20
 MOST_LATENT = 14  # columns and components
 _LATENT_DRAWS = 60  # models of 5 to 50 milliseconds each
+_POOL_DRAWS, _MOST_POOL_ROWS = 300, 100_000
 _BY_THE_DATA: Any = None  # `resolved` fills it in
 
 
@@ -199,10 +200,11 @@ class SearchConfig:
     n_pool_draws
         Models that a Gibbs sampler draws over everything that all chains found, together with functions of single
         inputs; they count as often as they are drawn, in place of probabilities that are renormalised over the models
-        visited. For logistic regression where many models are nearly as good as each other and predictions matter; 0
-        for none.
+        visited. For logistic regression where many models are nearly as good as each other and predictions matter. 0
+        for none; None for 300 under the prior of ``penalty="predict"``, where there are at most 100,000 rows. Not part
+        of `max_seconds`.
     pool_size
-        Features that it draws models of, at most.
+        Features that it draws models of, at most; None for 400, or fewer where there are more than 3,900 rows.
     patience
         Stop after so many populations in which the mass found grew by less than a thousandth; None for never.
     max_seconds
@@ -243,17 +245,17 @@ class SearchConfig:
     window: float = 20.0
     max_models: int = 200_000
     n_averaged: int = _BY_THE_DATA
-    n_pool_draws: int = 0
-    pool_size: int = 400
+    n_pool_draws: int = _BY_THE_DATA
+    pool_size: int = _BY_THE_DATA
     patience: int | None = None
     max_seconds: float | None = None
     mjmcmc: MjmcmcSettings = field(default_factory=MjmcmcSettings)
     select_offset: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("candidate_rows", "max_models", "pool_size"):
+        for name in ("candidate_rows", "max_models"):
             check_count(getattr(self, name), name, low=1)
-        for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models", "n_pool_draws"):
+        for name in ("n_initial_steps", "n_explore_steps", "n_final_steps", "min_models"):
             check_count(getattr(self, name), name)
         optional = (
             "population_size",
@@ -263,10 +265,13 @@ class SearchConfig:
             "n_averaged",
             "n_initial_inputs",
             "patience",
+            "pool_size",
         )
         for name in optional:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, low=1)
+        if self.n_pool_draws is not None:
+            check_count(self.n_pool_draws, "n_pool_draws")
         check_number(self.keep_threshold, "keep_threshold", low=0.0, high=1.0)
         check_number(self.informed, "informed", low=0.0, high=1.0)
         check_number(self.window, "window", low=0.0)
@@ -282,14 +287,21 @@ class SearchConfig:
             _check_kind(self.projection_weights, "projection_weights", ProjectionWeights)
 
 
-def resolved(config: SearchConfig, n_obs: float, has_latent: bool = False) -> SearchConfig:
-    """Fill in what depends on the data: few observations tell few features apart, so that less search will do."""
+def resolved(
+    config: SearchConfig, n_obs: float, has_latent: bool = False, *, n_rows: int = 1, draws_models: bool = False
+) -> SearchConfig:
+    """Fill in what depends on the data: few observations tell few features apart, so that less search will do.
+
+    `draws_models` says whether models are drawn from a pool if nothing else is said.
+    """
     defaults = {
         "projection_weights": ProjectionWeights(),
         "n_populations": min(40, max(10, int(n_obs / 1.5 - 10))),
         "n_candidates": min(300, max(100, int(3 * n_obs))),
         "n_draws": _LATENT_DRAWS if has_latent else min(500, max(100, int(3 * n_obs))),
         "n_averaged": min(1000, max(300, int(10 * n_obs))),
+        "n_pool_draws": _POOL_DRAWS if draws_models and n_rows <= _MOST_POOL_ROWS else 0,
+        "pool_size": min(400, int(25_000 / n_rows**0.5)),  # a draw takes time by the square of it, for each row
     }
     limits = config.limits if config.limits.max_depth is not None else replace(config.limits, max_depth=5)
     missing: Any = {name: value for name, value in defaults.items() if getattr(config, name) is None}

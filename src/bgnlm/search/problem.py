@@ -32,7 +32,7 @@ from bgnlm.search.averaged_weights import AverageOverWeights
 from bgnlm.search.classes import ClassTable, FeatureClasses, table_of
 from bgnlm.search.config import SearchConfig, choose_engine, choose_latent_engine, resolved
 from bgnlm.search.latent_problem import check_component_names, check_latent_prior, latent_models
-from bgnlm.search.prior import ModelPrior
+from bgnlm.search.prior import PREDICTIVE, ModelPrior
 
 if TYPE_CHECKING:  # exploration is about problems
     from bgnlm.search.explore import Explored
@@ -202,7 +202,13 @@ def define_problem(
     if isinstance(keep, str) or not isinstance(keep, Iterable):
         raise SettingError(f"keep must be a list of features or their texts; got {keep!r}. Write [{keep!r}].")
     sizes = [size for size in (settings.limits.max_model_size, model_prior.max_model_size) if size is not None]
-    settings = resolved(settings, float(likelihood.weights.sum()), has_latent)
+    settings = resolved(
+        settings,
+        float(likelihood.weights.sum()),
+        has_latent,
+        n_rows=len(likelihood.y),
+        draws_models=model_prior == PREDICTIVE and _can_be_drawn(likelihood, settings, has_latent),
+    )
     settings = replace(settings, limits=replace(settings.limits, max_model_size=min(sizes, default=None)))
     likelihood = replace(
         likelihood, n_slots=model_prior.n_slots(design.shape[1]), prior=latent_prior or likelihood.prior
@@ -234,19 +240,23 @@ def _check_engine(problem: SearchProblem) -> None:
         choose_latent_engine(config.engine, size, len(problem.components), math.inf, config.n_draws)
 
 
+def _can_be_drawn(likelihood: Likelihood, config: SearchConfig, has_latent: bool) -> bool:
+    """Whether the sampler of `pooling` is for these models."""
+    is_bayesian = config.projection_weights is not None and config.projection_weights.strategy == "bayesian"
+    is_logistic = likelihood.family.name == "binomial" and likelihood.family.link == "logit"
+    return is_logistic and likelihood.prior.name == "gaussian" and not has_latent and not is_bayesian
+
+
 def _check_pool(problem: SearchProblem) -> None:
-    family, prior = problem.likelihood.family, problem.likelihood.prior.name
-    is_plain = problem.latent is None and problem.averages is None
-    if not problem.config.n_pool_draws or (
-        family.name == "binomial" and family.link == "logit" and prior == "gaussian" and is_plain
-    ):
-        return
-    others = "" if is_plain else " with latent components or Bayesian weights"
-    raise SettingError(
-        "n_pool_draws is for the family 'binomial' with link 'logit' and coefficient_prior 'auto' or 'gaussian', "
-        f"without latent components and Bayesian weights; got {family.name!r} with link {family.link!r} and "
-        f"{prior!r}{others}. Use n_pool_draws=0."
-    )
+    likelihood = problem.likelihood
+    if problem.config.n_pool_draws and not _can_be_drawn(likelihood, problem.config, problem.latent is not None):
+        raise SettingError(
+            "n_pool_draws is for the family 'binomial' with link 'logit' and coefficient_prior 'auto' or 'gaussian', "
+            f"without latent components and Bayesian weights; got {likelihood.family.name!r} with link "
+            f"{likelihood.family.link!r} and {likelihood.prior.name!r}"
+            f"{', latent components' if problem.latent is not None else ''}"
+            f"{', Bayesian weights' if problem.averages is not None else ''}. Use n_pool_draws=0."
+        )
 
 
 def _check_keep(problem: SearchProblem) -> None:
