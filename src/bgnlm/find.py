@@ -27,7 +27,7 @@ from bgnlm.search.pooling import draw_from_pool
 from bgnlm.search.prior import ModelPrior
 from bgnlm.search.problem import SearchProblem, define_problem
 from bgnlm.search.runner import Report, RunProgress, run_chains
-from bgnlm.search.union import by_chain, common_classes, unite
+from bgnlm.search.union import CommonClasses, by_chain, common_classes, unite
 from bgnlm.search.workers import one_thread
 
 
@@ -168,28 +168,27 @@ def search(
     chains = [chain for chain in chains if chain.history]
     common = common_classes(problem, chains)
     posterior = summarize(unite(problem, chains, common))
-    if problem.config.n_pool_draws and problem.builder.response.norm > 0.0:
-        posterior = _pooled(problem, chains, posterior)
-    parts = by_chain(chains, common)
-    return SearchResult(problem, chains, posterior, diagnose(chains, common.features, parts, posterior))
+    if problem.config.n_pool_draws:
+        posterior = _pooled(problem, chains, common, posterior)
+    return SearchResult(problem, chains, posterior, diagnose(chains, by_chain(chains, common), posterior))
 
 
-def _pooled(problem: SearchProblem, chains: Sequence[ChainResult], posterior: Posterior) -> Posterior:
-    """Draw models over what was found; the random numbers go on far behind those of the first chain."""
+def _pooled(
+    problem: SearchProblem, chains: Sequence[ChainResult], common: CommonClasses, posterior: Posterior
+) -> Posterior:
+    """Draw models over what was found; whatever happens, what was visited is not lost."""
     generator = np.random.PCG64()
     generator.state = dict(chains[0].state.random_state)  # type: ignore[assignment]
-    place = {feature: j for j, feature in enumerate(posterior.features)}
-    order = [place.get(feature, -1) for feature in posterior.found.features]
-    probabilities = np.append(posterior.inclusion_probabilities, 0.0)[order]
+    rng = np.random.Generator(generator.jumped())  # far behind the random numbers of the chain
     try:
         with one_thread():
-            rng = np.random.Generator(generator.jumped())
-            drawn = draw_from_pool(rng, problem, posterior.found, probabilities)
-    except KeyboardInterrupt:  # what took longest, the search, is not lost
-        message = "Drawing models from the pool was interrupted: probabilities are those of the models visited."
+            drawn = draw_from_pool(rng, problem, common, posterior.found, posterior.inclusion_of_classes())
+    except (KeyboardInterrupt, MemoryError, np.linalg.LinAlgError) as error:
+        what = "was interrupted" if isinstance(error, KeyboardInterrupt) else f"failed ({error!r})"
+        message = f"Drawing models from the pool {what}: probabilities are renormalised over the models visited."
         warnings.warn(message, SearchStoppedWarning, stacklevel=3)
         return posterior
-    return summarize(drawn.found, drawn.counts)
+    return posterior if drawn is None else summarize(drawn.found, drawn.counts)
 
 
 @contextmanager

@@ -160,7 +160,9 @@ def search_from_plain(
 def _counts(arrays: Arrays, n_models: int) -> IntArray:
     """How often models were drawn; files of earlier versions do not say, since models were not drawn."""
     counts = array(arrays, "counts", np.int64, 1) if "counts" in arrays else np.empty(0, np.int64)
-    demand(len(counts) in (0, n_models) and bool((counts > 0).all()), "counts of models that do not fit")
+    demand(len(counts) in (0, n_models), "counts of models that do not fit")
+    demand(bool(((counts >= 0) & (counts < 2**31)).all()), "counts of models out of range")
+    demand(len(counts) == 0 or bool(counts.any()), "no model was drawn")
     return counts
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgnlm._typing import FloatArray, IntArray
-from bgnlm.features import Feature
 from bgnlm.posterior.summarize import Posterior, sum_by_chain
 from bgnlm.search.chains import ChainResult, Progress
 from bgnlm.search.mjmcmc import ACCEPTED, KERNELS, USED
@@ -77,15 +76,14 @@ class Diagnostics:
         return "\n".join(lines)
 
 
-def diagnose(
-    chains: Sequence[ChainResult], features: Sequence[Feature], parts: Iterable[FoundModels], posterior: Posterior
-) -> Diagnostics:
-    """Compare chains with each other; `parts` are their models in terms of common classes, which are the `features`."""
-    place = {feature: j for j, feature in enumerate(features)}
-    columns = np.array([place.get(feature, len(features)) for feature in posterior.features], dtype=np.int64)
+def diagnose(chains: Sequence[ChainResult], parts: Iterable[FoundModels], posterior: Posterior) -> Diagnostics:
+    """Compare chains with each other; `parts` are their models in terms of the first classes of the posterior."""
+    place = {feature: j for j, feature in enumerate(posterior.found.features)}
+    columns = np.array([place[feature] for feature in posterior.features], dtype=np.int64)
     sums = sum_by_chain(parts)
-    # What is in no model of the chains has no probability there.
-    each, mean = np.pad(sums.inclusion, ((0, 0), (0, 1)))[:, columns], np.append(sums.weighted, 0.0)[columns]
+    n_further = len(place) - len(sums.weighted)  # in no model of the chains
+    each = np.pad(sums.inclusion, ((0, 0), (0, n_further)))[:, columns]
+    mean = np.pad(sums.weighted, (0, n_further))[columns]
     return Diagnostics(
         history=tuple(tuple(chain.history) for chain in chains),
         endings=tuple(chain.ending or "" for chain in chains),
@@ -96,6 +94,6 @@ def diagnose(
         tally=np.sum([chain.tally for chain in chains], axis=0),
         kernels=KERNELS,
         n_models=len(posterior),
-        n_scored=sum(chain.n_scored for chain in chains),
+        n_scored=sum(chain.n_scored for chain in chains) + int((posterior.counts > 0).sum()),
         seconds=sum(chain.history[-1].seconds for chain in chains),
     )

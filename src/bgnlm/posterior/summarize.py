@@ -31,7 +31,8 @@ class Posterior:
     discarded
         Upper bound of the share of models that were scored but not stored.
     counts
-        Where models were drawn from the posterior and count as often: how often each of `found` was; otherwise empty.
+        Where models were drawn from the posterior and count as often: how often each of `found` was, 0 for those that
+        were only visited; otherwise empty.
     """
 
     features: tuple[Feature, ...]
@@ -49,6 +50,10 @@ class Posterior:
     def probability_of(self, feature: Feature) -> float:
         """Inclusion probability of a feature in the form it has here; 0 if it is not among them."""
         return float(dict(zip(self.features, self.inclusion_probabilities, strict=True)).get(feature, 0.0))
+
+    def inclusion_of_classes(self) -> FloatArray:
+        """Inclusion probabilities in the order of the features of `found`."""
+        return self.found.rows.sum_by_member(self.model_probabilities, len(self.found.features))
 
     def __len__(self) -> int:
         return len(self.model_probabilities)

@@ -141,13 +141,19 @@ def advice_on(
     if unfinished:
         lines.append(f"{len(unfinished)} chains did not come to their end ({', '.join(sorted(set(unfinished)))})")
     worst = int(np.argmax(diagnostics.disagreement)) if len(diagnostics.disagreement) else 0
-    if len(diagnostics.history) > 1 and diagnostics.disagreement.max(initial=0.0) > _DISAGREEMENT:
+    renormalises = not len(posterior.counts)  # probabilities of models drawn are not those of the chains
+    if renormalises and len(diagnostics.history) > 1 and diagnostics.disagreement.max(initial=0.0) > _DISAGREEMENT:
         lines.append(
             f"chains disagree about {render(posterior.features[worst], 6)} (standard deviation of its probability "
             f"{diagnostics.disagreement[worst]:.2f}): use more chains (n_chains) or populations (n_populations)"
         )
     is_compared = not np.isnan(diagnostics.disagreement).any()  # under another prior chains are not
-    if len(diagnostics.history) > 1 and is_compared and diagnostics.chain_weights.max(initial=0.0) > _ALONE:
+    if (
+        renormalises
+        and len(diagnostics.history) > 1
+        and is_compared
+        and diagnostics.chain_weights.max(initial=0.0) > _ALONE
+    ):
         lines.append(
             "one chain alone found nearly all of the probability, the others ended in worse places: use more chains "
             "(n_chains) or populations (n_populations), until several find the same"

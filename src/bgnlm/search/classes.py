@@ -21,6 +21,8 @@ from bgnlm.features import (
     Feature,
     Modification,
     Multiplication,
+    Projection,
+    Transform,
     learn_cut_points,
     modify,
     multiply,
@@ -34,6 +36,7 @@ _EQUAL = 1e-9  # of norms
 _TOLERANCE = 2e-5  # of a fingerprint: more than units can differ that are the same function
 _N_DIRECTIONS = 3
 _PROBE_ROWS = 200
+_ONE_ROW, _APART = 0.9, 0.5  # share of the variation of a column in a single row
 _NOISE = 1e-6  # a column whose rounding errors reach this share of its variation is no feature
 
 
@@ -155,7 +158,7 @@ class FeatureClasses:
             return None
         unit = self._builder.unit(column)
         cost = self._cost(learnt)
-        if unit.norm == 0.0 or unit.noise > _NOISE or not np.isfinite(cost):
+        if unit.norm == 0.0 or unit.noise > _NOISE or not np.isfinite(cost) or self._is_pole_at_a_row(learnt, unit):
             return None
         known = self._class_of.get(learnt)
         if known is not None:
@@ -188,6 +191,21 @@ class FeatureClasses:
                 self._simplify(candidate, feature, self._cost(feature))
                 return candidate
         return self._found(feature, fingerprint)
+
+    def _is_pole_at_a_row(self, feature: Feature, unit: UnitColumn) -> bool:
+        """Whether a function with a pole sets one row apart that is not apart in its argument, nor in the response.
+
+        Such a feature fits that row and says nothing of others, but it has a pole in the midst of the data.
+        """
+        row = int(np.argmax(np.abs(unit.values)))
+        if unit.values[row] ** 2 < _ONE_ROW or self._builder.response.values[row] ** 2 > _APART:
+            return False
+        if not isinstance(feature, Modification | Projection) or has_slope_at_zero(feature.transform):
+            return False
+        if feature.transform.quantile is not None:
+            return False
+        operands = feature.operands if isinstance(feature, Projection) else (feature.operand,)
+        return all(self._builder.unit(self._evaluator.column(x)).values[row] ** 2 < _APART for x in operands)
 
     def _reduced(self, feature: Feature, unit: UnitColumn) -> Feature | None:
         """A simpler form of the same function, by one operation; None if there is none."""
@@ -229,6 +247,18 @@ class FeatureClasses:
         self._by_cell.setdefault(_cell(fingerprint), []).append(number)
         self._changed.add(number)
         return number
+
+
+def has_slope_at_zero(transform: Transform) -> bool:
+    """Whether a function has no pole at zero: by weights, or by chance, one can be moved onto any single row."""
+    if transform.derivative is None or transform.quantile is not None:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            slope = np.asarray(transform.derivative(np.zeros(2)), dtype=np.float64)
+    except Exception:  # of a function of a user's own
+        return False
+    return slope.shape in ((), (2,)) and bool(np.isfinite(slope).all())
 
 
 def _cell(fingerprint: FloatArray) -> int:

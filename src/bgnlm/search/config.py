@@ -299,7 +299,7 @@ def resolved(
         "n_populations": min(40, max(10, int(n_obs / 1.5 - 10))),
         "n_candidates": min(300, max(100, int(3 * n_obs))),
         "n_draws": _LATENT_DRAWS if has_latent else min(500, max(100, int(3 * n_obs))),
-        "n_averaged": min(1000, max(300, int(10 * n_obs))),
+        "n_averaged": max(min(1000, max(300, int(10 * n_obs))), config.n_pool_draws or 0),
         "n_pool_draws": _POOL_DRAWS if draws_models and n_rows <= _MOST_POOL_ROWS else 0,
         "pool_size": min(400, int(25_000 / n_rows**0.5)),  # a draw takes time by the square of it, for each row
     }

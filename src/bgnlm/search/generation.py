@@ -25,6 +25,7 @@ from bgnlm.features import (
     operation_count,
 )
 from bgnlm.likelihood.marginal import Likelihood
+from bgnlm.search.classes import has_slope_at_zero
 from bgnlm.search.config import Limits, MoveProbabilities
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.weights import WeightSetter
@@ -76,18 +77,6 @@ def _places_to_shorten(feature: Feature) -> int:
     n_operands = _n_operands(feature)
     is_shortest = isinstance(feature, Projection) and len(feature.operands) == 2 and n_operands == 2
     return 0 if is_shortest else n_operands
-
-
-def has_slope_at_zero(transform: Transform) -> bool:
-    """Whether weights can be fitted through a function: a pole could be moved onto any single row."""
-    if transform.derivative is None or transform.quantile is not None:
-        return False
-    try:
-        with np.errstate(all="ignore"):
-            slope = np.asarray(transform.derivative(np.zeros(2)), dtype=np.float64)
-    except Exception:  # of a function of a user's own
-        return False
-    return slope.shape in ((), (2,)) and bool(np.isfinite(slope).all())
 
 
 class Generator:

@@ -8,6 +8,7 @@ import numpy as np
 from bgnlm._typing import AnyArray, FloatArray, IntArray
 from bgnlm.features import Evaluator, Feature
 from bgnlm.search.chains import ChainResult
+from bgnlm.search.classes import ClassTable
 from bgnlm.search.problem import SearchProblem
 from bgnlm.search.visited import ModelRows, distinct, feature_key, join, log_sum, no_models, rekeyed
 
@@ -45,10 +46,19 @@ class FoundModels:
 class CommonClasses:
     """One table of classes for several chains: `maps[b][c]` is the common number of class c of chain b."""
 
-    features: tuple[Feature, ...]
-    costs: FloatArray
+    table: ClassTable
     keys: AnyArray
     maps: tuple[IntArray, ...]
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Simplest known form of each class."""
+        return self.table.representatives
+
+    @property
+    def costs(self) -> FloatArray:
+        """Nats of prior that each class costs a model."""
+        return self.table.costs
 
 
 def common_classes(problem: SearchProblem, chains: Sequence[ChainResult]) -> CommonClasses:
@@ -64,7 +74,7 @@ def common_classes(problem: SearchProblem, chains: Sequence[ChainResult]) -> Com
             to_common[number] = classes.absorb(table.representatives[number], table.fingerprints[number])
         maps.append(to_common)
     keys = np.array([feature_key(feature) for feature in classes.representatives], dtype=np.uint64)
-    return CommonClasses(tuple(classes.representatives), np.array(classes.costs), keys, tuple(maps))
+    return CommonClasses(classes.table(), keys, tuple(maps))
 
 
 def chain_models(common: CommonClasses, chain: ChainResult, to_common: IntArray) -> FoundModels:
