@@ -227,7 +227,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"version": 3}, "has version 3 of the format, written by bgnlm .* reads versions up to 2"),
+            ({"version": 4}, "has version 4 of the format, written by bgnlm .* reads versions up to 3"),
             ({"version": 10**30}, "Install a later bgnlm"),
             ({"version": 0}, "it has no version"),
             ({"version": "1"}, "it has no version"),

@@ -67,8 +67,8 @@ SETTINGS = {
     "where the table names it, for methylation the processes, and the offset is always in.",
     "predict": 'the same with penalty="predict", which the docs advise where predictions are what counts.',
     "ensemble": 'penalty="predict", chains that count alike; by cross-validation among the training rows for abalone '
-    'projection_weights="conditional", G of relu, gelu and tanh, and the median of the chains; for spam slopes of '
-    "standard deviation 0.5, and 10 populations before 200 models are drawn from a pool.",
+    'projection_weights="conditional", for spam slopes of standard deviation 0.5, and 10 populations before 200 models '
+    "are drawn from a pool.",
     "script": "linear models, likelihood and prior of the scripts; all are scored up to 16 inputs, else MJMCMC.",
     "paper": "linear models, likelihood and prior of the text; all are scored up to 16 inputs, else MJMCMC.",
     "library": "other libraries with their own settings; networks have two layers of 200 and scaled inputs; gplearn "

@@ -84,14 +84,12 @@ class WeightedChains:
 
     A model that several chains have found counts several times. Where the classes can be told apart with certainty, so
     that only its size counts for a model, that makes a difference: the union of the chains prefers the smallest models,
-    which few chains have found. Chains that are all alike count the same even if one of them has found more than
-    others; of their predictions of numbers the median is taken, because a function with a pole can spoil that of one.
+    which few chains have found. Chains that are all alike are averaged even if one of them has found more than others.
     """
 
     def __init__(self, chains: Sequence[Any], *, is_equal: bool = False) -> None:
         masses = np.array([0.0 if is_equal else chain.posterior_.log_mass for chain in chains])
         shares = np.exp(masses - masses.max())
-        self._is_equal = is_equal
         self.chains, self.shares = chains, (shares / shares.sum()).tolist()
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
@@ -99,9 +97,8 @@ class WeightedChains:
         return self._mean([chain.predict_proba(X) for chain in self.chains])
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Weighted mean of the predictions; the median where all count the same."""
-        predictions = [chain.predict(X) for chain in self.chains]
-        return np.median(predictions, axis=0) if self._is_equal else self._mean(predictions)
+        """Weighted mean of the predictions."""
+        return self._mean([chain.predict(X) for chain in self.chains])
 
     def _mean(self, predictions: Sequence[np.ndarray]) -> np.ndarray:
         return np.asarray(np.tensordot(self.shares, np.array(predictions), 1))

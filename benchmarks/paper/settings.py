@@ -164,7 +164,7 @@ def _abalone(script_penalty: float | str, text_penalty: str) -> Recipe:
             "paper": {"coefficient_prior": "jeffreys", "penalty": text},
         },
         depth=6,
-        ensemble={"projection_weights": "conditional", "transforms": ("relu", "gelu", "tanh")},
+        ensemble={"projection_weights": "conditional"},
     )
 
 
@@ -239,8 +239,8 @@ def estimator(
     if score in OURS:
         settings |= {} if strategy is None else {"projection_weights": strategy}
         settings |= {} if score == "default" else {"penalty": "predict"}
-        settings |= {} if transforms is None else {"transforms": transforms}
         settings |= recipe.ensemble if score == "ensemble" else {}
+        settings |= {} if transforms is None else {"transforms": transforms}
         settings |= {"max_depth": 0} if is_linear else {}
         return kind(**settings)
     settings |= {"transforms": recipe.transforms[score], "projection_weights": strategy or "naive"}

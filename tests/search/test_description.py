@@ -180,7 +180,7 @@ def test_no_setting_is_forgotten():
         "mjmcmc": MjmcmcSettings,
     }
     assert OTHER_PARTS.keys() == parts.keys()
-    apart = {"max_seconds", "n_averaged", "select_offset"}
+    apart = {"max_seconds", "n_averaged", "n_pool_draws", "pool_size", "select_offset"}
     assert {*OTHER_SETTINGS, *parts, *apart} == {field.name for field in fields(SearchConfig)}
     for name, part in parts.items():
         assert OTHER_PARTS[name].keys() == {field.name for field in fields(part)}

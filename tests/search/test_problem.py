@@ -147,6 +147,8 @@ def test_defaults():
         n_candidates=100,
         n_draws=100,
         n_averaged=300,
+        n_pool_draws=0,
+        pool_size=400,
         limits=Limits(max_depth=5),
         projection_weights=ProjectionWeights(strategy="naive"),
     )
@@ -168,6 +170,8 @@ def test_the_search_grows_with_the_data():
         n_candidates=7,
         n_draws=9,
         n_averaged=5,
+        n_pool_draws=0,
+        pool_size=3,
         limits=Limits(max_depth=2),
         projection_weights=ProjectionWeights(strategy="deep"),
     )
