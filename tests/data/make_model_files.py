@@ -43,7 +43,17 @@ def with_holes(X):
 
 def models():
     """Fitted models by name, each with the rows and the offset to predict with."""
-    return {1: models_of_version_1, 2: models_of_version_2}[VERSION]()
+    return {1: models_of_version_1, 2: models_of_version_2, 3: models_of_version_3}[VERSION]()
+
+
+def models_of_version_3():
+    """With models that count as often as they were drawn; others still have version 1 or 2."""
+    X, new = table(N, 1), table(N_NEW, 2)
+    rng = np.random.default_rng(5)
+    search = SearchConfig(**TINY | {"n_averaged": 20}, n_pool_draws=20, pool_size=12)
+    eta = 2.0 * (X["size"] * X["weight"] - 1.0).to_numpy()
+    classes = BGNLMClassifier(search=search, n_chains=1, random_state=0)
+    yield "drawn-classes", classes.fit(X, (eta + rng.logistic(size=N) > 0.0).astype(int)), new, None
 
 
 def models_of_version_2():

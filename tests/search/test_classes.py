@@ -264,3 +264,26 @@ def test_changes_make_one_table_from_another(classes):
         assert (table.fingerprints == classes.table().fingerprints).all()
     assert len(table) == 4
     assert not len(classes.changes().numbers)
+
+
+def _classes_of(x, y):
+    evaluator, weights = Evaluator(np.column_stack([x, x[::-1]]), ["x", "z"]), np.ones(len(x))
+    return FeatureClasses(evaluator, GramBuilder(y, weights, np.zeros(len(x))), operation_count, weights)
+
+
+def test_a_pole_at_a_single_row_is_no_feature_unless_the_response_has_it(rng):
+    x = rng.choice([-1.0, 1.0], N_ROWS) * rng.uniform(0.5, 2.0, N_ROWS)
+    y = rng.normal(size=N_ROWS)
+    assert class_of(_classes_of(x, y), "inverse(x)") is not None
+    x[5] = 1e-7  # where new rows fall beside it, 1/x is anything
+    for pole in ("inverse(x)", "inverse(0.0 + 1.0*x + 0.0000001*z)"):
+        assert class_of(_classes_of(x, y), pole) is None
+        assert class_of(_classes_of(x, 1.0 / x), pole) is not None
+    assert class_of(_classes_of(x, y), "cbrt_abs(x)") is not None
+
+
+def test_what_is_apart_in_an_argument_may_be_apart_in_its_function(rng):
+    x = rng.uniform(0.5, 2.0, N_ROWS)
+    x[5] = -1e9
+    assert class_of(_classes_of(x, rng.normal(size=N_ROWS)), "inverse(inverse(x))") is not None
+    assert class_of(_classes_of(x, rng.normal(size=N_ROWS)), "x**2") is not None
