@@ -160,7 +160,7 @@ def chains(
         )  # fmt: skip
     ax.plot(
         posterior.inclusion_probabilities[:n], rows, linestyle="none", marker="|", markersize=14, markeredgewidth=2.0,
-        color=BLACK, label="all chains",
+        color=BLACK, label="draws from the pool" if len(found.posterior.counts) else "all chains",
     )  # fmt: skip
     ax.set_xlim(-0.03, 1.03)
     tidy(ax, "x")

@@ -200,9 +200,9 @@ class SearchConfig:
     n_pool_draws
         Models that a Gibbs sampler draws over everything that all chains found, together with functions of single
         inputs; they count as often as they are drawn, in place of probabilities that are renormalised over the models
-        visited. For logistic regression where many models are nearly as good as each other and predictions matter. 0
-        for none; None for 300 under the prior of ``penalty="predict"``, where there are at most 100,000 rows. Not part
-        of `max_seconds`.
+        visited, and prices of features are drawn with them: where few matter, all are dearer. For logistic regression
+        where many models are nearly as good as each other and predictions matter. 0 for none; None for 300 under the
+        prior of ``penalty="predict"``, where there are at most 100,000 rows. Not part of `max_seconds`.
     pool_size
         Features that it draws models of, at most; None for 400, or fewer where there are more than 3,900 rows.
     patience
