@@ -81,7 +81,7 @@ class Posterior:
 def summarize(found: FoundModels, counts: IntArray | None = None) -> Posterior:
     """Renormalise over the models found; with `counts`, models were drawn and count as often."""
     log_joint = found.log_joint
-    order = np.lexsort((-log_joint,)) if counts is None else np.lexsort((-log_joint, -counts))
+    order = np.argsort(-log_joint, kind="stable") if counts is None else np.lexsort((-log_joint, -counts))
     found = FoundModels(found.features, found.costs, found.rows.take(order), found.log_discarded)
     log_joint = log_joint[order]
     log_mass = log_sum(log_joint)
